@@ -23,7 +23,7 @@ def read_node(reader: "Reader", start: int, end: int, scope: "Scope") -> Node:
         buffer: Buffer = bytes(reader.buffer[start:end])
         base, stop = start, end - start
     else:
-        buffer, base, stop = reader.buffer[:end], 0, end
+        buffer, base, stop = reader.buffer, 0, end
     try:
         return _node(reader, buffer, base, start - base, stop, scope)
     except IndexError:
@@ -220,7 +220,7 @@ def _missing_value(attribute: Attribute) -> Any:
 
 
 def _float(reader: Any, buffer: Buffer, base: int, spans: list[Position], scope: Any) -> float:
-    value: float = _FLOAT.unpack_from(buffer, spans[-1][1])[0]
+    value: float = _FLOAT.unpack(buffer[spans[-1][1] : spans[-1][2]])[0]
     return value
 
 

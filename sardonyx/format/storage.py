@@ -123,6 +123,22 @@ class ExternalData:
         """How many bytes there are; None means up to what the tensor needs."""
         return self._number("length")
 
+    def require_inside(self, tensor: Tensor, size: int) -> None:
+        """Raise unless the data lies inside a file of `size` bytes and is as long as the tensor needs."""
+        need = self.nbytes(tensor)
+        if tensor.dtype.raw_size(tensor.size) != need:
+            raise ExternalDataError(
+                f"tensor '{tensor.name}' ({tensor.dtype.text}{list(tensor.shape)}) needs "
+                f"{tensor.dtype.raw_size(tensor.size)} bytes, its external data has {need}",
+                hint="the model is damaged, or its dimensions are wrong",
+            )
+        if self.offset + need > size:
+            raise ExternalDataError(
+                f"tensor '{tensor.name}' wants bytes {self.offset} to {self.offset + need} of "
+                f"'{self.location}', which has {size}",
+                hint="the data file is cut short or belongs to another model; fetch it again",
+            )
+
     def buffer(self, tensor: Tensor) -> Buffer:
         """The tensor's bytes, with the checksum verified where there is one."""
         if tensor.dtype == DataType.STRING:

@@ -1,0 +1,1 @@
+"""Operators: one class each, with its signatures, inference, meaning and versions."""

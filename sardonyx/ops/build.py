@@ -1,0 +1,117 @@
+"""Build nodes by calling operators: what upgrades, functions, passes and tests write graphs with."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sardonyx.graph import Graph, Node, Value
+from sardonyx.graph.names import Names
+from sardonyx.ops.operator import plain_value, tensor_of
+
+
+class Builder:
+    """Makes nodes in a graph, at its end or before a node. A call is an operator's name.
+
+    Inputs are values, or anything an array can be made of (numbers, lists, arrays), which becomes a
+    constant; keywords are attributes, and None leaves an attribute out. `outputs` says how many
+    results there are (the results then come as a tuple), `domain` where the operator comes from.
+    With `constants_as_nodes` constants are nodes: a function's body has no initializers.
+
+    >>> from sardonyx.graph import Graph
+    >>> graph = Graph("g")
+    >>> x = graph.add_input("x")
+    >>> op = Builder(graph, opset=21)
+    >>> y = op.Mul(op.Relu(x), 2.0)
+    >>> [node.op_type for node in graph.nodes], len(graph.initializers)
+    (['Relu', 'Mul'], 1)
+    """
+
+    def __init__(
+        self, graph: Graph, opset: int, before: Node | None = None, names: Names | None = None,
+        *, constants_as_nodes: bool = False,
+    ) -> None:  # fmt: skip
+        self.graph = graph
+        self.opset = opset
+        self._before = before
+        self._names = names or Names(graph)
+        self._constants_as_nodes = constants_as_nodes
+
+    def __getattr__(self, op_type: str) -> Callable[..., Any]:
+        if not op_type[:1].isupper():
+            raise AttributeError(op_type)
+
+        def call(*inputs: Any, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
+            return self.node(op_type, inputs, outputs, domain, attributes)
+
+        return call
+
+    def node(
+        self, op_type: str, inputs: tuple[Any, ...], outputs: int, domain: str, attributes: dict[str, Any]
+    ) -> Any:
+        """Make one node; returns its output, or a tuple of them where there are several."""
+        hint = self._before.outputs[0].name if self._before and self._before.outputs else ""
+        wish = f"{hint}/{op_type}" if hint else op_type
+        values = [
+            item if item is None or isinstance(item, Value) else self.constant(item) for item in inputs
+        ]
+        while values and values[-1] is None:
+            values.pop()
+        kept = {key: value for key, value in attributes.items() if value is not None}
+        made = [self._names.fresh(wish) for _ in range(outputs)]
+        name = wish if self._before is not None else ""
+        node = Node(op_type, values, made, kept, domain=domain, name=name)
+        self._place(node)
+        return node.outputs[0] if outputs == 1 else node.outputs
+
+    def constant(self, value: Any, name: str = "") -> Value:
+        """A constant from a tensor, array, list or number (int64 for whole numbers, else float32)."""
+        tensor = tensor_of(value)
+        hint = self._before.outputs[0].name if self._before and self._before.outputs else ""
+        made = self._names.fresh(name or tensor.name or (f"{hint}/constant" if hint else "constant"))
+        if not self._constants_as_nodes:
+            return self.graph.add_initializer(tensor, made)
+        node = Node("Constant", [], [made], {"value": tensor})
+        self._place(node)
+        return node.output
+
+    def known(self, value: Value | None) -> NDArray[Any] | None:
+        """The elements of a constant that no caller can override; None for anything else."""
+        if value is None:
+            return None
+        maker = value.producer
+        if maker is not None:
+            if maker.op_type != "Constant" or maker.domain not in ("", "ai.onnx"):
+                return None
+            given = {name: plain_value(item) for name, item in maker.attributes.items()}
+            return constant_array(given)
+        graph: Graph | None = self.graph
+        while graph is not None:
+            if any(value is item for item in graph.inputs):
+                return None
+            graph = graph.parent
+        return None if value.tensor is None else value.tensor.numpy()
+
+    def _place(self, node: Node) -> None:
+        if self._before is None:
+            self.graph.nodes.append(node)
+        else:
+            self.graph.nodes.insert_before(self._before, node)
+
+
+_SCALARS = {"value_int": np.int64, "value_float": np.float32, "value_string": object}
+_LISTS = {f"{name}s": dtype for name, dtype in _SCALARS.items()}
+
+
+def constant_array(attributes: dict[str, Any]) -> NDArray[Any] | None:
+    """What a Constant node with these attributes makes; None unless exactly one says it.
+
+    >>> constant_array({"value_ints": (1, 2), "value_float": None})
+    array([1, 2])
+    """
+    given = [(name, value) for name, value in attributes.items() if value is not None]
+    if len(given) != 1:
+        return None
+    name, value = given[0]
+    return np.array(value, (_SCALARS | _LISTS).get(name))

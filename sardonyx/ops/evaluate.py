@@ -1,0 +1,213 @@
+"""Run a model with each operator's reference: the meaning of a model, one node after another."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sardonyx.dtypes import DataType, from_numpy
+from sardonyx.errors import EvaluationError, InputError, SardonyxError, UnsupportedError
+from sardonyx.graph import Graph, Model, Node, TensorType, Value
+from sardonyx.graph.clone import clone_model
+from sardonyx.graph.inline import inline_functions
+from sardonyx.graph.sort import sort_graph
+from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain, standard
+from sardonyx.ops.convert import upgrade_model
+from sardonyx.ops.operator import as_outputs, attribute_values, takes_context
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What `reference` may ask for beyond its inputs."""
+
+    node: Node
+    outputs: int
+    run: Callable[[Graph, Sequence[Any]], list[Any]]
+    """Runs a subgraph: values of its inputs -> values of its outputs."""
+    random: Callable[[float | None], np.random.Generator]
+    """A generator for a node's `seed` attribute, or the evaluator's own for None."""
+
+
+def evaluate(model: Model, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None) -> list[Any]:
+    """Run a model on the reference implementation; returns its outputs in order.
+
+    >>> import sardonyx as sx
+    >>> model = sx.load_text('<ir_version: 10, opset_import: ["": 21]>'
+    ...                      'g (float[2] x) => (float[2] y) { y = Add(x, x) }')
+    >>> sx.evaluate(model, {"x": np.array([1, 2], np.float32)})[0].tolist()
+    [2.0, 4.0]
+    """
+    return Evaluator(model).run(outputs, inputs)
+
+
+class Evaluator:
+    """A model made ready to run on the reference implementation, any number of times."""
+
+    def __init__(self, model: Model, *, catalog: Catalog | None = None, seed: int | None = None) -> None:
+        if model.graph is None:
+            raise UnsupportedError("the model has no graph", hint="the file is empty or damaged")
+        self.operators = standard() if catalog is None else catalog
+        _require_known_opsets(model, self.operators)
+        self.model = clone_model(model)
+        upgrade_model(self.model, None, self.operators)
+        inline_functions(self.model)
+        assert self.model.graph is not None
+        self.graph = self.model.graph
+        sort_graph(self.graph)
+        for node in self.graph.all_nodes():
+            self._operator(node)
+        self._random = np.random.default_rng(seed)
+
+    def run(
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], *,
+        intermediates: Callable[[str, Any], None] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """Run once. `intermediates(name, value)` is told of every value as it is made."""
+        values = self._bind(inputs)
+        wanted = self._outputs(outputs)
+        with np.errstate(all="ignore"):
+            self._run_nodes(self.graph, values, intermediates)
+        return [self._get(value, values, "the graph's outputs") for value in wanted]
+
+    def _outputs(self, names: Sequence[str] | None) -> list[Value]:
+        if names is None:
+            return list(self.graph.outputs)
+        known = {value.name: value for value in self.graph.values()}
+        missing = [name for name in names if name not in known]
+        if missing:
+            have = ", ".join(value.name for value in self.graph.outputs)
+            raise InputError(f"the model has no output '{missing[0]}'", hint=f"it has: {have}")
+        return [known[name] for name in names]
+
+    def _bind(self, inputs: Mapping[str, Any]) -> dict[Value, Any]:
+        values: dict[Value, Any] = {
+            value: value.tensor.numpy() for value in self.graph.initializers if value.tensor is not None
+        }
+        formals = {value.name: value for value in self.graph.inputs}
+        overridable = {value.name: value for value in self.graph.initializers}
+        for name, given in inputs.items():
+            value = formals.get(name) or overridable.get(name)
+            if value is None:
+                raise InputError(
+                    f"the model has no input '{name}'", hint=f"its inputs are: {', '.join(formals)}"
+                )
+            values[value] = check_input(value, given)
+        missing = [name for name, value in formals.items() if value not in values]
+        if missing:
+            value = formals[missing[0]]
+            raise InputError(f"input '{value.name}' is missing", hint=f"feed a {value.type}")
+        return values
+
+    def _run_nodes(
+        self, graph: Graph, values: dict[Value, Any], told: Callable[[str, Any], None] | None = None
+    ) -> None:
+        for node in graph.nodes:
+            results = self._run_node(node, values)
+            for value, result in zip(node.outputs, results, strict=False):
+                values[value] = result
+                if told is not None and value.name:
+                    told(value.name, result)
+
+    def _run_node(self, node: Node, values: dict[Value, Any]) -> tuple[Any, ...]:
+        operator = self._operator(node)
+        hook = operator.reference
+        if hook is None:
+            raise UnsupportedError(f"{node.where()} has no reference implementation")
+        arguments = [None if item is None else self._get(item, values, node.where()) for item in node.inputs]
+        extra: dict[str, Any] = {}
+        if takes_context(hook):
+            extra["context"] = Context(
+                node, len(node.outputs), lambda graph, given: self._run_graph(graph, given, values),
+                self._generator,
+            )  # fmt: skip
+        try:
+            attributes = attribute_values(node, operator.newest())
+            return as_outputs(hook(*arguments, **attributes, **extra))
+        except SardonyxError as error:
+            if error.where:
+                raise
+            raise type(error)(error.what, where=node.where(), hint=error.hint) from error
+        except Exception as error:
+            shapes = ", ".join(_describe(item) for item in arguments)
+            raise EvaluationError(
+                f"{type(error).__name__}: {error}", where=f"{node.where()} with inputs {shapes}"
+            ) from error
+
+    def _run_graph(self, graph: Graph, given: Sequence[Any], values: dict[Value, Any]) -> list[Any]:
+        for value in graph.initializers:
+            if value.tensor is not None:
+                values[value] = value.tensor.numpy()
+        for value, item in zip(graph.inputs, given, strict=False):
+            values[value] = item
+        self._run_nodes(graph, values)
+        return [self._get(value, values, f"the outputs of subgraph '{graph.name}'") for value in graph.outputs]
+
+    def _get(self, value: Value, values: dict[Value, Any], where: str) -> Any:
+        try:
+            return values[value]
+        except KeyError:
+            raise EvaluationError(
+                f"'{value.name}' is used but nothing makes it", where=where, hint="check the model"
+            ) from None
+
+    def _operator(self, node: Node) -> Any:
+        operator = self.operators.get((canonical_domain(node.domain), node.op_type))
+        if operator is None:
+            domain = canonical_domain(node.domain) or "ai.onnx"
+            raise UnsupportedError(
+                f"operator {node.op_type} of domain '{domain}' is not known",
+                where=node.where(),
+                hint="check its spelling and domain, or register it as a custom operator",
+            )
+        return operator
+
+    def _generator(self, seed: float | None) -> np.random.Generator:
+        if seed is None:
+            return self._random
+        return np.random.default_rng(np.float64(seed).view(np.uint64))
+
+
+def _require_known_opsets(model: Model, operators: Catalog) -> None:
+    for domain, version in model.opsets.items():
+        newest = NEWEST_OPSETS.get(canonical_domain(domain))
+        if newest is not None and version > newest:
+            raise UnsupportedError(
+                f"the model needs version {version} of '{domain or 'ai.onnx'}'",
+                hint=f"this version of sardonyx knows it up to {newest}; update it, or export for {newest}",
+            )
+
+
+def check_input(value: Value, given: Any) -> Any:
+    """What was fed for an input, as an array where a tensor is wanted; an error where it does not fit."""
+    wanted = value.type
+    if not isinstance(wanted, TensorType):
+        return given
+    array = np.asarray(given)
+    if array.dtype.kind in "USTa":
+        array = array.astype(object)
+    try:
+        found = from_numpy(array.dtype)
+    except UnsupportedError as error:
+        raise InputError(f"input '{value.name}': {error.what}", hint=f"feed a {wanted}") from None
+    if isinstance(wanted.element, DataType) and wanted.element and found != wanted.element:
+        raise InputError(
+            f"input '{value.name}' is {found.text} where {wanted.element.text} is expected",
+            hint=f"cast it: array.astype({wanted.element.numpy.name!r})",
+        )
+    if wanted.shape is not None:
+        fits = len(wanted.shape) == array.ndim and all(
+            not isinstance(size, int) or size < 0 or size == actual
+            for size, actual in zip(wanted.shape, array.shape, strict=False)
+        )
+        if not fits:
+            raise InputError(
+                f"input '{value.name}' has the shape {list(array.shape)}, the model expects {wanted}"
+            )
+    return array
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)}"
+    return "-" if value is None else type(value).__name__

@@ -1,0 +1,225 @@
+"""What is known of a value before anything runs: its type, its shape, and small contents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sardonyx.dims import Expression, Size, symbol
+from sardonyx.dims import broadcast as broadcast_sizes
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InferenceError
+from sardonyx.graph import Dimension, TensorType, Type
+from sardonyx.graph.types import element_text
+
+Sizes = tuple[Size | None, ...]
+"""A shape in inference: numbers, symbolic sizes, and None for what is unknown."""
+
+LARGEST_VALUE = 1024
+"""Constants with more elements than this are not followed through inference."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fact:
+    """What is known of one value.
+
+    For a tensor `dtype` and `shape` are set as far as they are known. `value` holds its elements
+    where they are known: a plain array, or an array of objects where some are symbolic sizes or
+    None (unknown). For sequences, maps and optionals `type` says all there is.
+    """
+
+    type: Type | None = None
+    dtype: DataType | None = None
+    shape: Sizes | None = None
+    value: NDArray[Any] | None = None
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions, where it is known."""
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def is_tensor(self) -> bool:
+        """True for dense tensors, also where nothing else is known."""
+        return self.type is None or isinstance(self.type, TensorType)
+
+    @property
+    def constant(self) -> NDArray[Any] | None:
+        """The elements, where every one of them is a known number or string."""
+        if self.value is None or (self.value.dtype == object and self.dtype != DataType.STRING):
+            return None
+        return self.value
+
+    def sizes(self) -> Sizes | None:
+        """The elements of a one-dimensional integer tensor, where at least their number is known."""
+        if self.value is not None:
+            return tuple(_size(item) for item in self.value.reshape(-1))
+        if self.rank == 1 and isinstance(self.shape and self.shape[0], int):
+            return (None,) * self.shape[0]  # type: ignore[index,operator]
+        return None
+
+    def scalar(self) -> Any:
+        """The only element, where it is known: a number or a symbolic size."""
+        if self.value is None or self.value.size != 1:
+            return None
+        return self.value.reshape(-1)[0]
+
+    def with_value(self, value: NDArray[Any] | None) -> "Fact":
+        """The same fact with known elements."""
+        return replace(self, value=value)
+
+    def __str__(self) -> str:
+        if not self.is_tensor:
+            return str(self.type)
+        shape = "" if self.shape is None else sizes_text(self.shape)
+        return element_text(self.dtype) + shape
+
+
+def _size(item: Any) -> Size | None:
+    if item is None or isinstance(item, Expression):
+        return item
+    return int(item)
+
+
+def tensor(dtype: DataType | None, shape: Sequence[Size | None] | None) -> Fact:
+    """The fact of a tensor.
+
+    >>> print(tensor(DataType.FLOAT, (symbol("n"), 3)))
+    float[n,3]
+    """
+    return Fact(None, dtype, None if shape is None else tuple(shape))
+
+
+def unknown(rank: int | None, dtype: DataType | None = None) -> Fact:
+    """The fact of a tensor with `rank` unknown dimensions, or of unknown rank."""
+    return tensor(dtype, None if rank is None else (None,) * rank)
+
+
+def from_type(type_: Type | None) -> Fact:
+    """What a declared type says; symbols become symbolic sizes."""
+    if not isinstance(type_, TensorType):
+        return Fact(type_)
+    element = type_.element if isinstance(type_.element, DataType) and type_.element else None
+    shape = None if type_.shape is None else tuple(_from_dimension(size) for size in type_.shape)
+    return Fact(None if type(type_) is TensorType else type_, element, shape)
+
+
+def _from_dimension(size: Dimension) -> Size | None:
+    if isinstance(size, str):
+        return symbol(size) if size else None
+    return None if size is None or size < 0 else size
+
+
+def to_type(fact: Fact, hidden: str = "") -> Type | None:
+    """The type to declare for a fact; sizes with symbols that start with `hidden` are left out."""
+    if fact.type is not None and type(fact.type) is not TensorType:
+        return fact.type
+    if fact.dtype is None and fact.shape is None:
+        return None
+    shape = None if fact.shape is None else tuple(_to_dimension(size, hidden) for size in fact.shape)
+    return TensorType(fact.dtype, shape)
+
+
+def _to_dimension(size: Size | None, hidden: str) -> Dimension:
+    if isinstance(size, Expression):
+        if hidden and any(name.startswith(hidden) for name in size.symbols):
+            return None
+        return str(size)
+    return size
+
+
+def of_array(array: Any, dtype: DataType | None = None) -> Fact:
+    """The fact of a constant; large contents are not kept."""
+    from sardonyx.dtypes import from_numpy
+
+    array = np.asarray(array)
+    kept = array if array.size <= LARGEST_VALUE else None
+    return Fact(None, dtype or from_numpy(array.dtype), array.shape, kept)
+
+
+def settled(value: NDArray[Any]) -> NDArray[Any]:
+    """An array of objects as plain whole numbers, where all of its elements are such.
+
+    >>> settled(np.array([2, 3], object)).dtype, settled(np.array([2, symbol("n")], object)).dtype
+    (dtype('int64'), dtype('O'))
+    """
+    if value.dtype == object and all(isinstance(item, int | np.integer) for item in value.flat):
+        return value.astype(np.int64)
+    return value
+
+
+def broadcast(*shapes: Sizes | None) -> Sizes | None:
+    """The shape of several shapes together under NumPy's broadcasting; None where one is unknown."""
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes):
+        return None
+    rank = max(map(len, known), default=0)
+    result: list[Size | None] = []
+    for axis in range(-rank, 0):
+        result.append(_broadcast_axis([shape[axis] for shape in known if len(shape) >= -axis], known))
+    return tuple(result)
+
+
+def _broadcast_axis(sizes: list[Size | None], shapes: list[Sizes]) -> Size | None:
+    fixed = next((size for size in sizes if isinstance(size, int) and size != 1), None)
+    result: Size = 1
+    for size in sizes:
+        if size is None:
+            return fixed
+        together = broadcast_sizes(result, size)
+        if together is None:
+            texts = " and ".join(sizes_text(shape) for shape in shapes)
+            raise InferenceError(f"shapes {texts} do not broadcast: {result} against {size}")
+        result = together
+    return result
+
+
+def sizes_text(shape: Sizes) -> str:
+    """A shape in brackets."""
+    return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def axis_of(axis: int, rank: int, what: str = "axis") -> int:
+    """A possibly negative axis as one from 0; an error where there is no such axis."""
+    if not -rank <= axis < rank:
+        raise InferenceError(f"{what} {axis} does not fit rank {rank}")
+    return axis % rank
+
+
+def same_size(left: Size | None, right: Size | None, what: str) -> Size | None:
+    """The size both have; an error where two numbers differ."""
+    if left is None or (isinstance(right, int) and not isinstance(left, int)):
+        return right
+    if isinstance(left, int) and isinstance(right, int) and left != right:
+        raise InferenceError(f"{what}: {left} against {right}")
+    return left
+
+
+def merge(left: Fact, right: Fact) -> Fact:
+    """What holds where both facts are about the same value: the more precise of each part."""
+    if not left.is_tensor or not right.is_tensor:
+        return left if left.type is not None else right
+    shape = left.shape if right.shape is None else right.shape
+    if left.shape is not None and right.shape is not None:
+        if len(left.shape) != len(right.shape):
+            raise InferenceError(f"ranks differ: {left} against {right}")
+        shape = tuple(
+            same_size(a, b, f"sizes differ in {left} against {right}")
+            for a, b in zip(left.shape, right.shape, strict=True)
+        )
+    if left.dtype and right.dtype and left.dtype != right.dtype:
+        raise InferenceError(f"element types differ: {left} against {right}")
+    value = left.value if left.value is not None else right.value
+    return Fact(left.type or right.type, left.dtype or right.dtype, shape, value)
+
+
+def join(left: Fact, right: Fact) -> Fact:
+    """What holds where a value is either of two: only what they agree in."""
+    if not left.is_tensor or not right.is_tensor:
+        return left if left.type == right.type else Fact()
+    shape: Sizes | None = None
+    if left.shape is not None and right.shape is not None and left.rank == right.rank:
+        shape = tuple(a if a == b else None for a, b in zip(left.shape, right.shape, strict=True))
+    return tensor(left.dtype if left.dtype == right.dtype else None, shape)

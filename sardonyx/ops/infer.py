@@ -1,0 +1,275 @@
+"""Infer types, shapes and small values through a model."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sardonyx.dims import symbol
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InferenceError, SardonyxError
+from sardonyx.graph import Attribute, Function, Graph, Model, Node, SequenceType, Tensor, Value
+from sardonyx.graph.clone import Values, clone_graph, clone_model
+from sardonyx.ops.catalog import Catalog, canonical_domain, standard
+from sardonyx.ops.convert import Types, upgrade_model
+from sardonyx.ops.fact import LARGEST_VALUE, Fact, from_type, merge, of_array, to_type
+from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
+
+HIDDEN = "_unknown"
+"""What the names of sizes begin with that inference makes up for sizes only known at run time."""
+
+
+@dataclass(frozen=True, slots=True)
+class InferContext:
+    """What `infer` may ask for beyond its inputs: how many outputs a node has, and its subgraphs."""
+
+    node: Node
+    outputs: int
+    infer: Callable[[Graph, list[Fact]], list[Fact]]
+    """The facts of a subgraph's outputs, given facts of its inputs."""
+
+
+def infer_shapes(model: Model, *, strict: bool = False, catalog: Catalog | None = None) -> Model:
+    """A copy of `model` with a type on every value that one could be inferred for.
+
+    With `strict`, a contradiction raises with the node and both shapes; else it is passed over.
+
+    >>> import sardonyx as sx
+    >>> model = sx.load_text('<ir_version: 10, opset_import: ["": 21]>'
+    ...                      'g (float[n,3] x) => (y) { y = Concat<axis = 0>(x, x) }')
+    >>> print(sx.infer_shapes(model).graph.outputs[0].type)
+    float[2*n,3]
+    """
+    twin = clone_model(model)
+    facts = infer_facts(twin, strict=strict, catalog=catalog)
+    for graph in twin.graphs():
+        for value in [*graph.inputs, *(item for node in graph.nodes for item in node.outputs)]:
+            fact = facts.get(value)
+            inferred = None if fact is None else to_type(fact, HIDDEN)
+            if inferred is not None and value.name and value.declared != inferred:
+                value.declared = inferred
+    return twin
+
+
+def infer_facts(
+    model: Model, *, strict: bool = False, catalog: Catalog | None = None
+) -> dict[Value, Fact]:
+    """What is known of every value of a model, whatever its opset version."""
+    operators = standard() if catalog is None else catalog
+    values: Values = {}
+    twin = clone_model(model, values)
+    upgrade_model(twin, None, operators)
+    inference = Inference(twin, operators, strict=strict)
+    inference.run()
+    return {old: inference.facts[new] for old, new in values.items() if new in inference.facts}
+
+
+def value_types(model: Model, catalog: Catalog) -> Types:
+    """Type strings of a model's values, as far as they can be inferred."""
+    facts = infer_facts(model, catalog=catalog)
+
+    def type_of(value: Value) -> str | None:
+        fact = facts.get(value)
+        return None if fact is None else type_string(fact)
+
+    return type_of
+
+
+def type_string(fact: Fact) -> str | None:
+    """A fact's type in the form signatures use, without the shape.
+
+    >>> from sardonyx.ops.fact import tensor
+    >>> type_string(tensor(DataType.INT64, (2,)))
+    'tensor(int64)'
+    """
+    if not fact.is_tensor:
+        return _container_string(fact.type)
+    return None if fact.dtype is None else f"tensor({fact.dtype.text})"
+
+
+def _container_string(type_: Any) -> str | None:
+    from sardonyx.graph import MapType, OptionalType, SparseTensorType
+
+    if isinstance(type_, SequenceType | OptionalType):
+        inner = type_.element and type_string(from_type(type_.element))
+        head = "seq" if isinstance(type_, SequenceType) else "optional"
+        return inner and f"{head}({inner})"
+    if isinstance(type_, MapType) and isinstance(type_.key, DataType):
+        inner = type_.value and type_string(from_type(type_.value))
+        return inner and f"map({type_.key.text}, {inner})"
+    if isinstance(type_, SparseTensorType) and isinstance(type_.element, DataType):
+        return f"sparse_tensor({type_.element.text})"
+    return None
+
+
+class Inference:
+    """One walk through a model whose operators are all of the newest version."""
+
+    def __init__(self, model: Model, operators: Catalog, *, strict: bool = False) -> None:
+        self.model = model
+        self.operators = operators
+        self.strict = strict
+        self.facts: dict[Value, Fact] = {}
+        self.findings: list[InferenceError] = []
+        self._functions = {function.key: function for function in model.functions}
+        self._made_up = 0
+        self._calls: list[Function] = []
+
+    def run(self) -> None:
+        """Infer the main graph."""
+        graph = self.model.graph
+        if graph is not None:
+            constants = {value for value in graph.initializers if self.model.ir_version < 4}
+            for value in graph.inputs:
+                if value not in constants:
+                    self.facts[value] = self._named(from_type(value.declared))
+            self.graph(graph)
+
+    def graph(self, graph: Graph, inputs: list[Fact] | None = None) -> list[Fact]:
+        """Infer one graph; returns what is known of its outputs."""
+        if inputs is not None:
+            for value, fact in zip(graph.inputs, inputs, strict=False):
+                self.facts[value] = self._merged(fact, value, "input of a subgraph")
+        for value in graph.initializers:
+            if value not in self.facts and value.tensor is not None:
+                self.facts[value] = constant_fact(value.tensor)
+            elif value.tensor is not None:
+                self.facts[value] = replace(self.facts[value], value=None)
+        for node in graph.nodes:
+            self._node(node)
+        for value in graph.outputs:
+            if value not in self.facts:
+                self.facts[value] = from_type(value.declared)
+        return [self.facts[value] for value in graph.outputs]
+
+    def _node(self, node: Node) -> None:
+        facts = [None if value is None else self._fact(value) for value in node.inputs]
+        results: tuple[Any, ...] = ()
+        try:
+            results = self._results(node, facts)
+        except InferenceError as error:
+            self._report(node, error)
+        for value, result in zip(node.outputs, results, strict=False):
+            if result is not None:
+                self.facts[value] = result
+        for value in node.outputs:
+            fact = self._merged(self.facts.get(value, Fact()), value, node.where())
+            self.facts[value] = self._named(fact)
+
+    def _fact(self, value: Value) -> Fact:
+        fact = self.facts.get(value)
+        if fact is None:
+            fact = self.facts[value] = from_type(value.declared)
+        return fact
+
+    def _results(self, node: Node, facts: list[Fact | None]) -> tuple[Any, ...]:
+        function = self._functions.get((node.domain, node.op_type, node.overload))
+        if function is not None:
+            return tuple(self._call(node, function, facts))
+        operator = self.operators.get((canonical_domain(node.domain), node.op_type))
+        if operator is None or operator.infer is None:
+            return ()
+        return self._operator(node, operator, facts)
+
+    def _operator(
+        self, node: Node, operator: type[Operator], facts: list[Fact | None]
+    ) -> tuple[Any, ...]:
+        assert operator.infer is not None
+        extra: dict[str, Any] = {}
+        if takes_context(operator.infer):
+            extra["context"] = InferContext(node, len(node.outputs), self.graph)
+        try:
+            attributes = attribute_values(node, operator.newest())
+            results = as_outputs(operator.infer(*facts, **attributes, **extra))
+        except InferenceError:
+            raise
+        except SardonyxError as error:
+            raise InferenceError(error.what, hint=error.hint) from error
+        except Exception as error:  # noqa: BLE001 - a hook met a model its author did not foresee
+            raise InferenceError(f"inference failed: {type(error).__name__}: {error}") from error
+        return self._propagate(node, operator, facts, attributes, results)
+
+    def _propagate(
+        self, node: Node, operator: type[Operator], facts: list[Fact | None],
+        attributes: dict[str, Any], results: tuple[Any, ...],
+    ) -> tuple[Any, ...]:  # fmt: skip
+        hook = operator.propagate
+        if hook is None or operator.random:
+            return results
+        values = [None if fact is None else fact.value for fact in facts]
+        if any(fact is not None and fact.value is None for fact in facts):
+            return results
+        if any(isinstance(item, Fact) and _too_large(item) for item in results):
+            return results
+        extra = {"context": InferContext(node, len(node.outputs), self.graph)} if takes_context(hook) else {}
+        try:
+            with np.errstate(all="ignore"):
+                known = as_outputs(hook(*values, **attributes, **extra))
+        except Exception:  # noqa: BLE001 - a value that cannot be followed is simply not known
+            return results
+        return tuple(
+            fact.with_value(np.asarray(value)) if isinstance(fact, Fact) and value is not None else fact
+            for fact, value in zip(results, known, strict=False)
+        )
+
+    def _call(self, node: Node, function: Function, facts: list[Fact | None]) -> list[Fact]:
+        if function in self._calls or len(self._calls) > 100:
+            raise InferenceError(f"function {function.name} calls itself")
+        attributes: dict[str, Attribute] = {item.name: item for item in function.attribute_defaults}
+        body = clone_graph(function.graph, None, attributes | node.attributes)
+        given = [fact or Fact() for fact in facts]
+        self._calls.append(function)
+        try:
+            return self.graph(body, given + [Fact()] * (len(body.inputs) - len(given)))
+        finally:
+            self._calls.pop()
+
+    def _merged(self, fact: Fact, value: Value, where: str) -> Fact:
+        if value.declared is None:
+            return fact
+        try:
+            return merge(fact, from_type(value.declared))
+        except InferenceError as error:
+            problem = InferenceError(
+                f"'{value.name}' is declared otherwise than inferred: {error.what}", where=where
+            )
+            self.findings.append(problem)
+            if self.strict:
+                raise problem from None
+            return fact
+
+    def _named(self, fact: Fact) -> Fact:
+        """Give sizes that are only known at run time a name, so that equal ones stay equal."""
+        if fact.shape is None or None not in fact.shape:
+            return fact
+        shape = []
+        for size in fact.shape:
+            if size is None:
+                self._made_up += 1
+                size = symbol(f"{HIDDEN}{self._made_up}")
+            shape.append(size)
+        return replace(fact, shape=tuple(shape))
+
+    def _report(self, node: Node, error: InferenceError) -> None:
+        located = InferenceError(error.what, where=error.where or node.where(), hint=error.hint)
+        self.findings.append(located)
+        if self.strict:
+            raise located from error
+
+
+def _too_large(fact: Fact) -> bool:
+    sizes = [size for size in fact.shape or () if isinstance(size, int)]
+    return int(np.prod(sizes, dtype=object)) > LARGEST_VALUE if sizes else False
+
+
+def constant_fact(tensor: Any) -> Fact:
+    """What is known of a constant; its elements only where there are few."""
+    fact = from_type(tensor.type)
+    if not isinstance(tensor, Tensor) or tensor.element == 0:
+        return fact
+    try:
+        small = tensor.size <= LARGEST_VALUE
+        return of_array(tensor.numpy(), tensor.dtype) if small else fact
+    except SardonyxError:
+        return fact

@@ -1,0 +1,175 @@
+"""The official ONNX backend suite: its cases, how to run one, and how outputs are compared."""
+
+import glob
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test import loader
+
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+RANDOM = re.compile(
+    r"test_(bernoulli|random|multinomial|training_dropout)(?!.*(zero_ratio|expanded_nothing)).*"
+)
+
+Run = Callable[[bytes, list[Any]], list[Any]]
+"""Runs a serialized model on inputs in the graph's order."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case: a model, data sets of inputs and outputs, tolerances."""
+
+    name: str
+    kind: str
+    model: onnx.ModelProto
+    data_sets: tuple[tuple[list[Any], list[Any]], ...]
+    rtol: float
+    atol: float
+
+    @property
+    def operators(self) -> set[str]:
+        """The operators the model's main graph uses."""
+        return {node.op_type for node in self.model.graph.node}
+
+
+@cache
+def cases(kind: str) -> tuple[Case, ...]:
+    """All cases of a kind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tuple(_case(item) for item in loader.load_model_tests(kind=kind))
+
+
+def _case(item: Any) -> Case:
+    if item.model is not None:
+        data = tuple(
+            ([plain(value) for value in inputs], [plain(value) for value in outputs])
+            for inputs, outputs in item.data_sets
+        )
+        return Case(item.name, item.kind, item.model, data, item.rtol, item.atol)
+    model = onnx.load(os.path.join(item.model_dir, "model.onnx"))
+    data = tuple(_stored(folder, model) for folder in sorted(glob.glob(f"{item.model_dir}/test_data_set_*")))
+    return Case(item.name, item.kind, model, data, item.rtol, item.atol)
+
+
+def _stored(folder: str, model: onnx.ModelProto) -> tuple[list[Any], list[Any]]:
+    def read(prefix: str, infos: Any) -> list[Any]:
+        return [_load(f"{folder}/{prefix}_{i}.pb", infos[i].type) for i in range(len(infos))
+                if os.path.exists(f"{folder}/{prefix}_{i}.pb")]  # fmt: skip
+
+    constants = {tensor.name for tensor in model.graph.initializer}
+    inputs = [info for info in model.graph.input if info.name not in constants]
+    return read("input", inputs), read("output", model.graph.output)
+
+
+def _load(path: str, kind: Any) -> Any:
+    with open(path, "rb") as file:
+        content = file.read()
+    which = kind.WhichOneof("value")
+    message = {"sequence_type": onnx.SequenceProto, "optional_type": onnx.OptionalProto}.get(
+        which, onnx.TensorProto
+    )
+    return plain(message.FromString(content))
+
+
+def plain(value: Any) -> Any:
+    """A stored value as arrays, lists and None."""
+    match value:
+        case onnx.TensorProto():
+            return numpy_helper.to_array(value)
+        case onnx.SequenceProto():
+            return numpy_helper.to_list(value)
+        case onnx.OptionalProto():
+            return numpy_helper.to_optional(value)
+        case list():
+            return [plain(item) for item in value]
+        case None:
+            return None
+    return np.asarray(value)
+
+
+def check(case: Case, run: Run) -> None:
+    """Run every data set of a case and compare; random outputs in shape and type only."""
+    content = case.model.SerializeToString()
+    for inputs, expected in case.data_sets:
+        actual = run(content, inputs)
+        assert len(actual) == len(expected), f"{len(actual)} outputs, expected {len(expected)}"
+        exact = not RANDOM.fullmatch(case.name)
+        for left, right in zip(actual, expected, strict=True):
+            compare(left, right, case.rtol, case.atol, values=exact)
+
+
+def compare(actual: Any, expected: Any, rtol: float, atol: float, *, values: bool = True) -> None:
+    """Fail unless two outputs agree, by the suite's own rules."""
+    if isinstance(expected, list | tuple):
+        assert isinstance(actual, list | tuple), f"{type(actual)} where a list is expected"
+        assert len(actual) == len(expected)
+        for left, right in zip(actual, expected, strict=True):
+            compare(left, right, rtol, atol, values=values)
+        return
+    if expected is None:
+        assert actual is None
+        return
+    assert isinstance(actual, np.ndarray | np.generic), f"{type(actual)} where an array is expected"
+    assert actual.shape == expected.shape, f"shape {actual.shape}, expected {expected.shape}"
+    if expected.dtype.kind in "OUS":
+        np.testing.assert_array_equal(actual.astype(object), expected.astype(object))
+        return
+    assert actual.dtype == expected.dtype, f"{actual.dtype}, expected {expected.dtype}"
+    if not values:
+        return
+    if actual.dtype.kind == "V" or actual.dtype.name not in np.sctypeDict:
+        rtol = max(rtol, 2**-6) if actual.dtype.name == "bfloat16" else rtol
+        actual, expected = actual.astype(np.float32), expected.astype(np.float32)
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol)
+
+
+def reference(content: bytes, inputs: list[Any]) -> list[Any]:
+    """Run on the reference provider."""
+    from sardonyx.format.read import read_model
+    from sardonyx.ops.evaluate import Evaluator
+
+    model = read_model(memoryview(content), "case", _no_file)
+    evaluator = Evaluator(model, seed=0)
+    constants = set(model.graph.initializers)
+    formals = [value for value in model.graph.inputs if value not in constants]
+    return evaluator.run(None, {value.name: item for value, item in zip(formals, inputs, strict=False)})
+
+
+def _no_file(*_: Any) -> bytes:
+    raise AssertionError("the suite has no external data")
+
+
+def select(wanted: list[str]) -> Iterator[Case]:
+    """Cases whose name holds, or whose model uses, one of `wanted`; all of them for none."""
+    for kind in KINDS:
+        for case in cases(kind):
+            if not wanted or any(word in case.operators or word in case.name for word in wanted):
+                yield case
+
+
+def main(wanted: list[str]) -> int:
+    """Run cases and print those that fail: `python -m tests.conformance.suite Conv MaxPool`."""
+    passed, failed = 0, 0
+    for case in select(wanted):
+        try:
+            check(case, reference)
+            passed += 1
+        except Exception as error:  # noqa: BLE001 - every failure is one line of the report
+            failed += 1
+            print(f"{case.name}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+    print(f"{passed} passed, {failed} failed")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(bool(main(sys.argv[1:])))
