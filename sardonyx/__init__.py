@@ -1,0 +1,99 @@
+"""Sardonyx: ONNX models read, checked, changed and run, in one package.
+
+>>> import sardonyx as sx
+>>> model = sx.load("examples/digits.onnx")
+>>> [str(value.type) for value in model.graph.inputs]
+['float[batch,64]']
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sardonyx.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from sardonyx.api import save
+    from sardonyx.check import Finding, check, find_problems
+    from sardonyx.dtypes import DataType
+    from sardonyx.errors import (
+        CheckError,
+        ConversionError,
+        EvaluationError,
+        ExternalDataError,
+        FormatError,
+        GraphError,
+        InferenceError,
+        InputError,
+        SardonyxError,
+        SaveError,
+        TensorError,
+        UnsupportedError,
+    )
+    from sardonyx.format.load import load, load_tensor, load_text
+    from sardonyx.format.save import save_tensor, to_bytes, to_text
+    from sardonyx.graph import (
+        Attribute,
+        AttributeType,
+        Function,
+        Graph,
+        MapType,
+        Model,
+        Node,
+        OptionalType,
+        Opsets,
+        SequenceType,
+        SparseTensor,
+        Tensor,
+        TensorType,
+        Type,
+        Value,
+    )
+    from sardonyx.graph.clone import clone_model
+    from sardonyx.graph.inline import inline_functions
+    from sardonyx.ops.build import Builder
+    from sardonyx.ops.convert import convert_opset
+    from sardonyx.ops.evaluate import evaluate
+    from sardonyx.ops.infer import infer_shapes
+    from sardonyx.ops.operator import Operator
+    from sardonyx.passes.fit_version import fit_version
+
+_HOMES = {
+    "sardonyx.api": "save",
+    "sardonyx.check": "Finding check find_problems",
+    "sardonyx.dtypes": "DataType",
+    "sardonyx.errors": (
+        "CheckError ConversionError EvaluationError ExternalDataError FormatError GraphError "
+        "InferenceError InputError SardonyxError SaveError TensorError UnsupportedError"
+    ),
+    "sardonyx.format.load": "load load_tensor load_text",
+    "sardonyx.format.save": "save_tensor to_bytes to_text",
+    "sardonyx.graph": (
+        "Attribute AttributeType Function Graph MapType Model Node OptionalType Opsets SequenceType "
+        "SparseTensor Tensor TensorType Type Value"
+    ),
+    "sardonyx.graph.clone": "clone_model",
+    "sardonyx.graph.inline": "inline_functions",
+    "sardonyx.ops.build": "Builder",
+    "sardonyx.ops.convert": "convert_opset",
+    "sardonyx.ops.evaluate": "evaluate",
+    "sardonyx.ops.infer": "infer_shapes",
+    "sardonyx.ops.operator": "Operator",
+    "sardonyx.passes.fit_version": "fit_version",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = ["__version__", *_HOME_OF]  # noqa: PLE0604 - the names are literals in the table above
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first asked for: `import sardonyx` stays fast."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'sardonyx' has no attribute '{name}'")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

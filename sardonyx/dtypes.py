@@ -183,9 +183,18 @@ def pack(codes: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     >>> pack(np.array([1, 2, 3], np.uint8), 4).tolist()
     [33, 3]
     """
-    flat = np.ascontiguousarray(codes).reshape(-1)
-    spread = np.unpackbits(flat[:, None], axis=1, bitorder="little", count=bits)
-    return np.packbits(spread.reshape(-1), bitorder="little")
+    codes_each, bytes_each = _GROUPS[bits]
+    groups = -(-codes.size // codes_each)
+    padded = np.zeros(groups * codes_each, np.uint8)
+    padded[: codes.size] = codes.reshape(-1)
+    stream = np.zeros(groups * bytes_each, np.uint8)
+    for position in range(codes_each):
+        at, shift = divmod(position * bits, 8)
+        part = padded[position::codes_each]
+        stream[at::bytes_each] |= part << np.uint8(shift)
+        if shift + bits > 8:
+            stream[at + 1 :: bytes_each] |= part >> np.uint8(8 - shift)
+    return stream[: (bits * codes.size + 7) // 8]
 
 
 def unpack(stream: NDArray[np.uint8], bits: int, count: int) -> NDArray[np.uint8]:
@@ -197,10 +206,20 @@ def unpack(stream: NDArray[np.uint8], bits: int, count: int) -> NDArray[np.uint8
     need = (bits * count + 7) // 8
     if stream.size < need:
         raise TensorError(f"{count} elements of {bits} bits need {need} bytes, not {stream.size}")
-    if bits == 6:
-        spread = np.unpackbits(stream[:need], bitorder="little", count=bits * count)
-        return np.packbits(spread.reshape(count, bits), axis=1, bitorder="little").reshape(-1)
-    per_byte = 8 // bits
-    shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(bits)
-    codes = (stream[:need, None] >> shifts) & np.uint8((1 << bits) - 1)
-    return codes.reshape(-1)[:count]
+    codes_each, bytes_each = _GROUPS[bits]
+    groups = -(-count // codes_each)
+    whole = stream[: groups * bytes_each]
+    if whole.size < groups * bytes_each:
+        whole = np.concatenate((whole, np.zeros(groups * bytes_each - whole.size, np.uint8)))
+    codes = np.empty(groups * codes_each, np.uint8)
+    for position in range(codes_each):
+        at, shift = divmod(position * bits, 8)
+        part = whole[at::bytes_each] >> np.uint8(shift)
+        if shift + bits > 8:
+            part |= whole[at + 1 :: bytes_each] << np.uint8(8 - shift)
+        codes[position::codes_each] = part & np.uint8((1 << bits) - 1)
+    return codes[:count]
+
+
+_GROUPS = {2: (4, 1), 4: (2, 1), 6: (4, 3)}
+"""For each width: how many codes fill how many bytes exactly."""

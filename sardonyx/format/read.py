@@ -276,7 +276,8 @@ class Reader:
 
     def _opset(self, opsets: Opsets, start: int, end: int, at: int) -> bytes:
         domain: str | None = None
-        version, odd = 0, False
+        version: int | None = None
+        odd = False
         for tag, a, b, _ in fields(self.buffer, start, end):
             if tag == OPSET.domain:
                 domain = text(self.buffer, a, b)
@@ -284,7 +285,7 @@ class Reader:
                 version = signed(a)
             else:
                 odd = True
-        if odd or (domain or "") in opsets:
+        if odd or version is None or (domain or "") in opsets:
             return bytes(self.buffer[at:end])
         if domain is None:
             opsets.unnamed = True

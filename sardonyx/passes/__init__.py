@@ -1,0 +1,1 @@
+"""Whole-graph functions from model to model."""
