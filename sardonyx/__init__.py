@@ -9,7 +9,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sardonyx.version import VERSION as __version__
+from sardonyx.version import VERSION
 
 if TYPE_CHECKING:
     from sardonyx.api import save
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
         MapType,
         Model,
         Node,
-        OptionalType,
         Opsets,
+        OptionalType,
         SequenceType,
         SparseTensor,
         Tensor,
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from sardonyx.ops.operator import Operator
     from sardonyx.passes.fit_version import fit_version
 
+__version__ = VERSION
+
 _HOMES = {
     "sardonyx.api": "save",
     "sardonyx.check": "Finding check find_problems",
@@ -68,8 +70,8 @@ _HOMES = {
     "sardonyx.format.load": "load load_tensor load_text",
     "sardonyx.format.save": "save_tensor to_bytes to_text",
     "sardonyx.graph": (
-        "Attribute AttributeType Function Graph MapType Model Node OptionalType Opsets SequenceType "
-        "SparseTensor Tensor TensorType Type Value"
+        "Attribute AttributeType Function Graph MapType Model Node OptionalType Opsets "
+        "SequenceType SparseTensor Tensor TensorType Type Value"
     ),
     "sardonyx.graph.clone": "clone_model",
     "sardonyx.graph.inline": "inline_functions",
@@ -82,7 +84,55 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = ["__version__", *_HOME_OF]  # noqa: PLE0604 - the names are literals in the table above
+__all__ = [
+    "Attribute",
+    "AttributeType",
+    "Builder",
+    "CheckError",
+    "ConversionError",
+    "DataType",
+    "EvaluationError",
+    "ExternalDataError",
+    "Finding",
+    "FormatError",
+    "Function",
+    "Graph",
+    "GraphError",
+    "InferenceError",
+    "InputError",
+    "MapType",
+    "Model",
+    "Node",
+    "Operator",
+    "Opsets",
+    "OptionalType",
+    "SardonyxError",
+    "SaveError",
+    "SequenceType",
+    "SparseTensor",
+    "Tensor",
+    "TensorError",
+    "TensorType",
+    "Type",
+    "UnsupportedError",
+    "Value",
+    "__version__",
+    "check",
+    "clone_model",
+    "convert_opset",
+    "evaluate",
+    "find_problems",
+    "fit_version",
+    "infer_shapes",
+    "inline_functions",
+    "load",
+    "load_tensor",
+    "load_text",
+    "save",
+    "save_tensor",
+    "to_bytes",
+    "to_text",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,8 +17,8 @@ def save(
 ) -> None:
     """Write a model; an existing file is replaced only when the new one is complete.
 
-    `compat="onnxruntime>=1.20"` writes the lowest IR version and opset that say the same, and raises
-    where that release cannot read the model. The other options are those of
+    `compat="onnxruntime>=1.20"` writes the lowest IR version and opset that say the same, and
+    raises where that release cannot read the model. The other options are those of
     `sardonyx.format.save.save`: `format`, `external_data`, `size_threshold`, `external_attributes`,
     `checksums`.
 

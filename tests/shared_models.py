@@ -10,7 +10,8 @@ FOLDER = Path(
 )
 
 needs_models = pytest.mark.skipif(
-    not FOLDER.is_dir(), reason=f"the folder of test models, {FOLDER}, is absent (SARDONYX_TEST_MODELS)"
+    not FOLDER.is_dir(),
+    reason=f"the folder of test models, {FOLDER}, is absent (SARDONYX_TEST_MODELS)",
 )
 
 

@@ -1,7 +1,8 @@
 """Every message, field and enumeration of ONNX IR 14: the one source for reader, writer and protos.
 
-A row is `number name type`. A type ending in `*` is repeated, in `*packed` stored packed by default;
-`|` before the name puts the field into its message's oneof. Nested messages are written `Outer.Inner`.
+A row is `number name type`. A type ending in `*` is repeated, in `*packed` stored packed by
+default; `|` before the name puts the field into its message's oneof. Nested messages are written
+`Outer.Inner`.
 """
 
 from dataclasses import dataclass
@@ -216,8 +217,8 @@ _CONTAINER_KINDS = "UNDEFINED=0 TENSOR=1 SPARSE_TENSOR=2 SEQUENCE=3 MAP=4 OPTION
 
 _ENUMS = {
     "AttributeProto.AttributeType": (
-        "UNDEFINED=0 FLOAT=1 INT=2 STRING=3 TENSOR=4 GRAPH=5 SPARSE_TENSOR=11 TYPE_PROTO=13 FLOATS=6 "
-        "INTS=7 STRINGS=8 TENSORS=9 GRAPHS=10 SPARSE_TENSORS=12 TYPE_PROTOS=14"
+        "UNDEFINED=0 FLOAT=1 INT=2 STRING=3 TENSOR=4 GRAPH=5 SPARSE_TENSOR=11 TYPE_PROTO=13 "
+        "FLOATS=6 INTS=7 STRINGS=8 TENSORS=9 GRAPHS=10 SPARSE_TENSORS=12 TYPE_PROTOS=14"
     ),
     "TensorProto.DataType": (
         "UNDEFINED=0 FLOAT=1 UINT8=2 INT8=3 UINT16=4 INT16=5 INT32=6 INT64=7 STRING=8 BOOL=9 "
@@ -230,9 +231,9 @@ _ENUMS = {
     "OptionalProto.DataType": _CONTAINER_KINDS,
     "Version": (
         "_START_VERSION=0 IR_VERSION_2017_10_10=1 IR_VERSION_2017_10_30=2 IR_VERSION_2017_11_3=3 "
-        "IR_VERSION_2019_1_22=4 IR_VERSION_2019_3_18=5 IR_VERSION_2019_9_19=6 IR_VERSION_2020_5_8=7 "
-        "IR_VERSION_2021_7_30=8 IR_VERSION_2023_5_5=9 IR_VERSION_2024_3_25=10 "
-        "IR_VERSION_2025_05_12=11 IR_VERSION_2025_08_26=12 IR_VERSION_2025_11_06=13 IR_VERSION=14"
+        "IR_VERSION_2019_1_22=4 IR_VERSION_2019_3_18=5 IR_VERSION_2019_9_19=6 "
+        "IR_VERSION_2020_5_8=7 IR_VERSION_2021_7_30=8 IR_VERSION_2023_5_5=9 "
+        "IR_VERSION_2024_3_25=10 IR_VERSION_2025_05_12=11 IR_VERSION_2025_08_26=12 IR_VERSION_2025_11_06=13 IR_VERSION=14"
     ),
     "OperatorStatus": "EXPERIMENTAL=0 STABLE=1",
 }
@@ -266,7 +267,9 @@ def _parse_field(row: str, oneof: str | None) -> Field:
     number, name, kind = row.split()
     kind, star, packed = kind.partition("*")
     in_oneof = name.startswith("|")
-    return Field(int(number), name.lstrip("|"), kind, bool(star), bool(packed), oneof if in_oneof else None)
+    return Field(
+        int(number), name.lstrip("|"), kind, bool(star), bool(packed), oneof if in_oneof else None
+    )
 
 
 @cache
@@ -289,6 +292,8 @@ def messages() -> dict[str, Message]:
 def enums() -> dict[str, dict[str, int]]:
     """All enumerations by name: value name -> number, in declaration order."""
     return {
-        name: {key: int(number) for key, _, number in (item.partition("=") for item in text.split())}
+        name: {
+            key: int(number) for key, _, number in (item.partition("=") for item in text.split())
+        }
         for name, text in _ENUMS.items()
     }

@@ -20,7 +20,9 @@ def map_file(path: Path) -> memoryview:
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
-        raise FormatError(f"cannot open '{path}': {error.strerror}", hint="check the path") from None
+        raise FormatError(
+            f"cannot open '{path}': {error.strerror}", hint="check the path"
+        ) from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -33,9 +35,10 @@ def map_file(path: Path) -> memoryview:
 
 
 class LargeFile:
-    """A large file to parse: slices of weights are mapped, all around them is read in small windows.
+    """A large file to parse: slices of weights are mapped, all around them is read in windows.
 
-    Touching a mapped page can bring in megabytes around it; a parser touches one beside each weight.
+    Touching a mapped page can bring in megabytes around it, and a parser touches one beside each
+    weight.
     """
 
     WINDOW = 1 << 16
@@ -90,7 +93,7 @@ class DataFolder:
         self._files: dict[str, Buffer] = {}
 
     def open(self, location: str, offset: int, length: int | None) -> Buffer:
-        """A slice of the file at `location`, refused unless it lies inside the folder and the file."""
+        """A slice of the file at `location`; refused unless inside the folder and the file."""
         content = self._files.get(location)
         if content is None:
             path = safe_path(self._folder, location)
@@ -119,7 +122,9 @@ def safe_path(folder: Path | None, location: str) -> Path:
     if location.startswith(("/", "\\")) or PureWindowsPath(location).drive:
         raise ExternalDataError(f"external data has the absolute location '{location}'", hint=hint)
     if ".." in parts:
-        raise ExternalDataError(f"external data at '{location}' leaves the model's folder", hint=hint)
+        raise ExternalDataError(
+            f"external data at '{location}' leaves the model's folder", hint=hint
+        )
     path = folder
     for part in [part for part in parts if part not in ("", ".")]:
         path = path / part
@@ -165,8 +170,10 @@ def write_pieces(path: Path, pieces: Iterable[Buffer]) -> None:
                 view = view[file.write(view[: 1 << 30]) :]
 
 
-def swap_in(data: dict[Path, Path], model: Path, staged_model: Callable[[dict[str, str]], Path]) -> None:
-    """Replace a model and its data files so that, whenever this is cut off, a whole pair is on disk.
+def swap_in(
+    data: dict[Path, Path], model: Path, staged_model: Callable[[dict[str, str]], Path]
+) -> None:
+    """Replace a model and its data files; cut off at any moment, a whole pair is on disk.
 
     `data` maps staged data files to their final places. `staged_model(names)` writes the model with
     the data files' names replaced and returns where. A data file that exists is in use by the model

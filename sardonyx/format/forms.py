@@ -37,7 +37,9 @@ def form_of(name: str | None, path: Path | None) -> Form:
     <Form.ONNXTXT: 'onnxtxt'>
     """
     if name is None:
-        return _SUFFIXES.get(path.suffix.lower(), Form.PROTOBUF) if path is not None else Form.PROTOBUF
+        return (
+            _SUFFIXES.get(path.suffix.lower(), Form.PROTOBUF) if path is not None else Form.PROTOBUF
+        )
     try:
         return Form(name)
     except ValueError:

@@ -31,7 +31,7 @@ def load(
     mapped: bool = True,
     external_data: bool = True,
 ) -> Model:
-    """Open a model. Weights stay in the mapped file, or its external data files, until they are used.
+    """Open a model. Weights stay in the mapped file, or in external data files, until used.
 
     `format` is "protobuf", "textproto", "json" or "onnxtxt", by default what the suffix says.
     `reader(path)` returns the content of the model's files in place of reading them: to decrypt or
@@ -54,7 +54,7 @@ def load(
         from sardonyx.format.forms import to_protobuf
 
         content = memoryview(to_protobuf(content[:], form, "ModelProto", name))
-    if not len(content):
+    if len(content) == 0:
         raise FormatError(f"{name} is empty", hint="the download or export did not finish")
     model = read_model(content, name, DataFolder(folder, read).open)
     _require_known(model, content, name)
@@ -125,7 +125,7 @@ def _require_known(model: Model, content: Buffer, name: str) -> None:
             hint=f"this version of sardonyx knows IR up to {IR_VERSION}; update it",
         )
     _log.warning(
-        "%s has IR version %d; %d is the newest known. Nothing in it is unknown, so it is used as it is.",
+        "%s has IR version %d; the newest known is %d. Nothing in it is unknown, so it is used.",
         name, model.ir_version, IR_VERSION,
     )  # fmt: skip
 

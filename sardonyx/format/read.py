@@ -185,7 +185,7 @@ class Reader:
                 append(read_node(self, a, b, scope))
             elif tag in _LATER:
                 later.setdefault(tag, []).append((a, b))
-            elif tag == GRAPH.name or tag == GRAPH.doc_string:
+            elif tag in (GRAPH.name, GRAPH.doc_string):
                 setattr(graph, "name" if tag == GRAPH.name else "doc_string", text(buffer, a, b))
                 keep += b"" if b > a else buffer[at:b]
             elif tag == GRAPH.metadata_props:
@@ -321,7 +321,9 @@ class Reader:
                 case TRAINING.initialization_binding | TRAINING.update_binding:
                     key, value, _ = read_entry(self.buffer, a, b)
                     first = tag == TRAINING.initialization_binding
-                    (info.initialization_binding if first else info.update_binding).append((key, value))
+                    (info.initialization_binding if first else info.update_binding).append(
+                        (key, value)
+                    )
                 case _:
                     keep += unknown_field(self.buffer, tag, at, b, TRAINING)
         info.leftover = bytes(keep)
@@ -333,7 +335,11 @@ class Reader:
         function, scope = Function("", ""), Scope()
         graph = function.graph
         keep = bytearray()
-        names: dict[int, list[str]] = {FUNCTION.input: [], FUNCTION.output: [], FUNCTION.attribute: []}
+        names: dict[int, list[str]] = {
+            FUNCTION.input: [],
+            FUNCTION.output: [],
+            FUNCTION.attribute: [],
+        }
         infos: list[tuple[int, int]] = []
         for tag, a, b, at in fields(buffer, start, end):
             if tag == FUNCTION.node:
@@ -369,9 +375,7 @@ class Reader:
         return function
 
 
-_MODEL_NAMES = {
-    tag: name for name, tag in vars(MODEL).items() if name != "numbers"
-}
+_MODEL_NAMES = {tag: name for name, tag in vars(MODEL).items() if name != "numbers"}
 _FUNCTION_NAMES = {
     FUNCTION.name: "name",
     FUNCTION.domain: "domain",

@@ -4,10 +4,16 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sardonyx.format.read_types import add_entry, integers, read_sparse, read_tensor, read_type, text
+from sardonyx.format.read_types import (
+    add_entry,
+    read_sparse,
+    read_tensor,
+    read_type,
+    text,
+)
 from sardonyx.format.records import read_record
 from sardonyx.format.tags import ATTRIBUTE, NODE, packed
-from sardonyx.format.wire import Buffer, WireError, fields, read_varint, signed
+from sardonyx.format.wire import Buffer, WireError, fields, integers, read_varint, signed
 from sardonyx.graph import Attribute, AttributeType, Node, Value
 
 if TYPE_CHECKING:
@@ -36,9 +42,7 @@ def read_node(reader: "Reader", start: int, end: int, scope: "Scope") -> Node:
         raise WireError(base + error.offset, error.what) from None
 
 
-def _node(
-    reader: "Reader", buffer: Buffer, base: int, pos: int, end: int, scope: "Scope"
-) -> Node:
+def _node(reader: "Reader", buffer: Buffer, base: int, pos: int, end: int, scope: "Scope") -> Node:
     inputs: list[Value | None] = []
     outputs: list[Value] = []
     attributes: dict[str, Attribute] = {}

@@ -30,7 +30,7 @@ from sardonyx.format.tags import (
     encoded,
     packed,
 )
-from sardonyx.format.wire import DEEPEST, Buffer, WireError, fields, read_varint, signed, varint
+from sardonyx.format.wire import DEEPEST, Buffer, WireError, fields, integers, signed, varint
 from sardonyx.graph import (
     Data,
     MapType,
@@ -54,7 +54,7 @@ def text(buffer: Buffer, start: int, end: int) -> str:
         raise WireError(start + error.start, "a string is not UTF-8 text") from None
 
 
-class Unfit(Exception):
+class UnfitError(Exception):
     """A type says more than our objects hold; its bytes are kept."""
 
 
@@ -63,7 +63,7 @@ def read_type(buffer: Buffer, start: int, end: int, depth: int = 0) -> Type:
     content = bytes(buffer[start:end])
     try:
         return _type(content, start, depth, None)
-    except Unfit:
+    except UnfitError:
         return _type(content, start, depth, content)
 
 
@@ -87,7 +87,8 @@ def _type(content: bytes, base: int, depth: int, verbatim: bytes | None) -> Type
     if len(parts) > 1:
         verbatim = verbatim or content
     inner = b"".join(content[a:b] for a, b in parts)
-    return _TYPE_KINDS[kind](inner, base + parts[0][0], depth + 1, denotation, verbatim)
+    made: Type = _TYPE_KINDS[kind](inner, base + parts[0][0], depth + 1, denotation, verbatim)
+    return made
 
 
 def _walk(content: bytes, base: int) -> Any:
@@ -101,7 +102,7 @@ def _unfit(tag: int, known: frozenset[int], at: int, verbatim: bytes | None) -> 
     if tag >> 3 in known:
         raise WireError(at, f"a known field has the wire type {tag & 7}")
     if verbatim is None:
-        raise Unfit
+        raise UnfitError
 
 
 def _tensor_type(
@@ -122,7 +123,9 @@ def _tensor_type(
     if not shapes:
         return cls(element, None, denotation=denotation, verbatim=verbatim)
     shape, denotations = _shape(b"".join(shapes), shape_base, verbatim)
-    return cls(element, shape, dim_denotations=denotations, denotation=denotation, verbatim=verbatim)
+    return cls(
+        element, shape, dim_denotations=denotations, denotation=denotation, verbatim=verbatim
+    )
 
 
 def _sparse_type(content: bytes, base: int, depth: int, denotation: Any, verbatim: Any) -> Type:
@@ -256,14 +259,6 @@ def unknown_field(buffer: Buffer, tag: int, at: int, end: int, known: Any) -> by
     return bytes(buffer[at:end])
 
 
-def integers(buffer: Buffer, start: int, end: int, into: list[int]) -> None:
-    """Append the signed numbers of a packed field."""
-    pos = start
-    while pos < end:
-        value, pos = read_varint(buffer, pos, end)
-        into.append(signed(value))
-
-
 _PACKED = {
     packed(TENSOR.float_data): FLOAT_DATA,
     packed(TENSOR.int32_data): INT32_DATA,
@@ -394,7 +389,11 @@ def _choose_data(
 
 def read_strings(buffer: memoryview, start: int, end: int) -> list[bytes]:
     """The strings of a TensorProto."""
-    return [bytes(buffer[a:b]) for tag, a, b, _ in fields(buffer, start, end) if tag == TENSOR.string_data]
+    return [
+        bytes(buffer[a:b])
+        for tag, a, b, _ in fields(buffer, start, end)
+        if tag == TENSOR.string_data
+    ]
 
 
 def encode_entry(key: str, value: str) -> bytes:

@@ -5,7 +5,16 @@ from typing import Any
 
 from sardonyx.format.fields import Field, messages
 from sardonyx.format.tags import wire_kind
-from sardonyx.format.wire import BYTES, VARINT, Buffer, WireError, fields, read_varint, signed, varint
+from sardonyx.format.wire import (
+    BYTES,
+    VARINT,
+    Buffer,
+    WireError,
+    fields,
+    integers,
+    signed,
+    varint,
+)
 
 
 @dataclass(slots=True)
@@ -28,9 +37,7 @@ def read_record(buffer: Buffer, start: int, end: int, kind: str) -> Record:
             keep += bytes(buffer[at:b])
         elif row.repeated and wire_kind(row) == VARINT and tag & 7 == BYTES:
             items = record.values.setdefault(row.name, [])
-            while a < b:
-                item, a = read_varint(buffer, a, b)
-                items.append(signed(item))
+            integers(buffer, a, b, items)
         elif tag & 7 != wire_kind(row):
             raise WireError(at, f"field '{row.name}' has the wire type {tag & 7}")
         else:

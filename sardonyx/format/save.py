@@ -56,14 +56,15 @@ def save(
     >>> import tempfile
     >>> import sardonyx as sx
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     sx.save(sx.load("examples/digits.onnx"), f"{folder}/copy.onnx", external_data="copy.bin")
+    ...     model = sx.load("examples/digits.onnx")
+    ...     save(model, f"{folder}/copy.onnx", external_data="copy.bin")
     ...     sorted(os.listdir(folder))
     ['copy.bin', 'copy.onnx']
     """
     path = Path(target) if isinstance(target, str | os.PathLike) else None
     form = form_of(format, path)
     options = _options(external_data, path, size_threshold, external_attributes, checksums)
-    with _changed(model, _embedded_tensors(model)):
+    with _Changed(_embedded_tensors(model)):
         if options is None:
             options = _needed(model, path, form)
         if options is not None:
@@ -87,7 +88,7 @@ def to_bytes(model: Model) -> bytes:
     >>> sx.load(to_bytes(sx.load("examples/digits.onnx"))).opset
     21
     """
-    with _changed(model, _embedded_tensors(model)):
+    with _Changed(_embedded_tensors(model)):
         return write_model(model).joined()
 
 
@@ -150,10 +151,10 @@ def _pieces(model: Model, form: Form) -> list[Buffer]:
     return [from_protobuf(pieces.joined(), form, "ModelProto").encode()]
 
 
-class _changed:
+class _Changed:
     """Tensors with other data for a while: the model is the user's, and is left as it was."""
 
-    def __init__(self, model: Model, changes: Iterable[tuple[Tensor, Data]]) -> None:
+    def __init__(self, changes: Iterable[tuple[Tensor, Data]]) -> None:
         self._changes = list(changes)
         self._before = [tensor.data for tensor, _ in self._changes]
 
@@ -162,7 +163,7 @@ class _changed:
             tensor.data = data
 
     def __exit__(self, *_: object) -> None:
-        for (tensor, _), data in zip(self._changes, self._before, strict=True):
+        for (tensor, _data), data in zip(self._changes, self._before, strict=True):
             tensor.data = data
 
 
@@ -184,7 +185,7 @@ def _save_external(model: Model, path: Path, form: Form, options: ExternalOption
     def write(names: dict[str, str]) -> Path:
         moved = {str(final.relative_to(folder)): str(Path(names[str(final)]).relative_to(folder))
                  for final in staged.values() if str(final) in names}  # fmt: skip
-        with _changed(model, _external_tensors(plan, moved, options)):
+        with _Changed(_external_tensors(plan, moved, options)):
             write_pieces(model_staged, _pieces(model, form))
         return model_staged
 
@@ -205,9 +206,7 @@ Plan = dict[str, list[tuple[Tensor, Buffer]]]
 
 
 def _plan(model: Model, options: ExternalOptions) -> Plan:
-    constants = {
-        id(value.tensor) for graph in model.graphs() for value in graph.initializers
-    }
+    constants = {id(value.tensor) for graph in model.graphs() for value in graph.initializers}
     plan: Plan = {}
     used: set[str] = set()
     for position, tensor in enumerate(model.tensors()):
@@ -218,7 +217,9 @@ def _plan(model: Model, options: ExternalOptions) -> Plan:
         content = raw_bytes(tensor)
         if content is None or len(content) < options.threshold:
             continue
-        plan.setdefault(_file_name(options.location, tensor, position, used), []).append((tensor, content))
+        plan.setdefault(_file_name(options.location, tensor, position, used), []).append(
+            (tensor, content)
+        )
     return plan
 
 
@@ -278,5 +279,3 @@ def _external_tensors(
 
 def _not_open(location: str, offset: int, length: int | None) -> Buffer:
     raise SaveError(f"'{location}' is being written")
-
-

@@ -13,7 +13,15 @@ from sardonyx.errors import ExternalDataError, FormatError, TensorError
 from sardonyx.format.wire import Buffer, WireError, count_varints, decode_varints
 from sardonyx.graph import Tensor
 
-FLOAT_DATA, INT32_DATA, STRING_DATA, INT64_DATA, RAW_DATA, DOUBLE_DATA, UINT64_DATA = 4, 5, 6, 7, 9, 10, 11
+FLOAT_DATA, INT32_DATA, STRING_DATA, INT64_DATA, RAW_DATA, DOUBLE_DATA, UINT64_DATA = (
+    4,
+    5,
+    6,
+    7,
+    9,
+    10,
+    11,
+)
 _FIELD_NUMBERS = {
     "float_data": FLOAT_DATA,
     "int32_data": INT32_DATA,
@@ -50,11 +58,13 @@ class PackedData:
         wanted = _FIELD_NUMBERS.get(tensor.dtype.field)
         if self.number != wanted:
             raise TensorError(
-                f"tensor '{tensor.name}' is {tensor.dtype.text} but its data is in field {self.number}",
+                f"tensor '{tensor.name}' is {tensor.dtype.text}, its data in field {self.number}",
                 hint=f"that type is stored in {tensor.dtype.field} or raw_data",
             )
         if self.number in (FLOAT_DATA, DOUBLE_DATA):
-            return raw_array(self.buffer, tensor, "float_data" if self.number == FLOAT_DATA else "double_data")
+            return raw_array(
+                self.buffer, tensor, "float_data" if self.number == FLOAT_DATA else "double_data"
+            )
         return _decoded(self.buffer, tensor)
 
     def nbytes(self, tensor: Tensor) -> int:
@@ -124,7 +134,7 @@ class ExternalData:
         return self._number("length")
 
     def require_inside(self, tensor: Tensor, size: int) -> None:
-        """Raise unless the data lies inside a file of `size` bytes and is as long as the tensor needs."""
+        """Raise unless the data is as long as the tensor needs, inside a file of `size` bytes."""
         need = self.nbytes(tensor)
         if tensor.dtype.raw_size(tensor.size) != need:
             raise ExternalDataError(
@@ -150,8 +160,9 @@ class ExternalData:
         checksum = dict(self.entries).get("checksum", "")
         if checksum and hashlib.sha1(data).hexdigest() != checksum.lower():
             raise ExternalDataError(
-                f"the data of tensor '{tensor.name}' in '{self.location}' does not match its checksum",
-                hint="fetch the file again, or save the model without checksums if it was changed on purpose",
+                f"the data of tensor '{tensor.name}' does not match its checksum",
+                where=self.location,
+                hint="fetch the file again, or save without checksums if it was changed on purpose",
             )
         return data
 
@@ -179,7 +190,9 @@ def raw_array(buffer: Buffer, tensor: Tensor, where: str = "raw_data") -> NDArra
     """Little-endian raw bytes in the tensor's shape, without a copy where elements fill bytes."""
     kind, size = tensor.dtype, tensor.size
     if kind == DataType.STRING:
-        raise TensorError(f"tensor '{tensor.name}' holds strings in {where}", hint="use string_data")
+        raise TensorError(
+            f"tensor '{tensor.name}' holds strings in {where}", hint="use string_data"
+        )
     need = kind.raw_size(size)
     if len(buffer) != need:
         raise TensorError(
@@ -207,9 +220,9 @@ def _decoded(buffer: Buffer, tensor: Tensor) -> NDArray[Any]:
         codes = unpack(codes, kind.bits, size) if bytes_each else codes & np.uint8(0x3F)
         return codes.view(kind.numpy).reshape(tensor.shape)
     if kind == DataType.BOOL:
-        return (values != 0).reshape(tensor.shape)
-    width = np.dtype(f"u{kind.numpy.itemsize}")
-    return values.astype(width).view(kind.numpy).reshape(tensor.shape)
+        return np.not_equal(values, 0).reshape(tensor.shape)
+    unsigned: NDArray[Any] = values.astype(np.dtype(f"u{kind.numpy.itemsize}"))
+    return unsigned.view(kind.numpy).reshape(tensor.shape)
 
 
 def require_count(tensor: Tensor, found: int, where: str, need: int | None = None) -> None:
@@ -217,9 +230,7 @@ def require_count(tensor: Tensor, found: int, where: str, need: int | None = Non
     need = tensor.size if need is None else need
     if found != need:
         raise TensorError(
-            f"tensor '{tensor.name}' ({tensor.dtype.text}{list(tensor.shape)}) needs {need} entries, "
-            f"{where} has {found}",
+            f"tensor '{tensor.name}' ({tensor.dtype.text}{list(tensor.shape)}) needs {need} "
+            f"entries, {where} has {found}",
             hint="the file is damaged, or the dimensions are wrong",
         )
-
-

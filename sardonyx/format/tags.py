@@ -1,4 +1,4 @@
-"""Tags of the fields, by message: field number and wire type in one number, from the field table."""
+"""Tags of the fields, by message: field number and wire type in one, from the field table."""
 
 from types import SimpleNamespace
 

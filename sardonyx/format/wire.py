@@ -112,6 +112,13 @@ def _skip_group(buffer: Buffer, pos: int, end: int, number: int, start: int) -> 
     return pos
 
 
+def integers(buffer: Buffer, start: int, end: int, into: list[int]) -> None:
+    """Append the signed numbers of a packed field."""
+    while start < end:
+        value, start = read_varint(buffer, start, end)
+        into.append(signed(value))
+
+
 def count_varints(buffer: Buffer) -> int:
     """How many varints a packed field holds."""
     return int(np.count_nonzero(np.frombuffer(buffer, np.uint8) < 0x80))

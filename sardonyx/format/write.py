@@ -431,7 +431,9 @@ def _write_data(out: Pieces, tensor: Tensor) -> None:
         case NoData():
             return
         case other:
-            raise SaveError(f"tensor '{tensor.name}' holds {type(other).__name__}, which cannot be written")
+            raise SaveError(
+                f"tensor '{tensor.name}' holds {type(other).__name__}, which cannot be written"
+            )
 
 
 def array_bytes(values: np.ndarray[Any, Any]) -> Buffer:
@@ -441,7 +443,7 @@ def array_bytes(values: np.ndarray[Any, Any]) -> Buffer:
     if kind.bits < 8:
         mask = np.uint8((1 << kind.bits) - 1)
         return pack(values.view(np.uint8) & mask, kind.bits).tobytes()
-    return memoryview(values.reshape(-1).view(np.uint8))
+    return values.reshape(-1).view(np.uint8).data
 
 
 def _sparse(sparse: SparseTensor, name: str) -> Pieces:

@@ -39,7 +39,7 @@ LISTS = frozenset(kind for kind in AttributeType if kind.name.endswith("S"))
 
 
 class Attribute:
-    """One attribute: `name`, `type` and `value`; in a function it may refer to the caller's instead.
+    """One attribute: name, type and value; in a function it may refer to the caller's instead.
 
     Strings are bytes, as in the file; `text` decodes them.
 
@@ -136,7 +136,7 @@ def guess_type(name: str, value: Any) -> AttributeType:
             return AttributeType[kinds.pop().name + "S"]
     raise GraphError(
         f"attribute '{name}' cannot hold {value!r}",
-        hint="give a number, string, tensor, graph or type, a non-empty list of one of these, or type=",
+        hint="give a number, string, tensor, graph or type, a list of one of these, or type=",
     )
 
 

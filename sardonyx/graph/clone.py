@@ -51,7 +51,9 @@ def clone_function(function: Function) -> Function:
     return twin
 
 
-def clone_graph(graph: Graph, values: Values | None = None, attributes: Attributes | None = None) -> Graph:
+def clone_graph(
+    graph: Graph, values: Values | None = None, attributes: Attributes | None = None
+) -> Graph:
     """A graph of its own. `values` maps originals to copies, given for outer ones and filled in.
 
     `attributes` replaces references to a function's attributes; a reference to none is dropped.
@@ -89,7 +91,9 @@ def clone_value(value: Value, values: Values) -> Value:
     """The copy of a value, made on first request."""
     twin = values.get(value)
     if twin is None:
-        twin = values[value] = Value(value.name, value.declared, value.tensor and value.tensor.copy())
+        twin = values[value] = Value(
+            value.name, value.declared, value.tensor and value.tensor.copy()
+        )
         twin.doc_string, twin.leftover = value.doc_string, value.leftover
         twin.metadata = dict(value.metadata) if value.metadata else None
     return twin

@@ -128,7 +128,9 @@ class Graph:
         name: str = "",
     ) -> Node:
         """Make a node and append it."""
-        return self.nodes.append(Node(op_type, inputs, outputs, attributes, domain=domain, name=name))
+        return self.nodes.append(
+            Node(op_type, inputs, outputs, attributes, domain=domain, name=name)
+        )
 
     def add_input(self, name: str, type: Type | None = None) -> Value:
         """Make an input."""

@@ -7,8 +7,7 @@ from sardonyx.graph.clone import Values, clone_graph, clone_value
 from sardonyx.graph.graph import Graph
 from sardonyx.graph.model import Function, FunctionKey, Model
 from sardonyx.graph.names import Names
-from sardonyx.graph.node import Node
-
+from sardonyx.graph.node import Node, Value
 
 
 def inline_functions(model: Model, wanted: Callable[[Function], bool] = lambda _: True) -> int:
@@ -22,7 +21,9 @@ def inline_functions(model: Model, wanted: Callable[[Function], bool] = lambda _
         _inline_into(functions[key].graph, functions)
     roots = [graph for graph in model.graphs() if graph.owner is None]
     for root in roots:
-        if not any(root is function.graph and function.key in functions for function in model.functions):
+        if not any(
+            root is function.graph and function.key in functions for function in model.functions
+        ):
             count += _inline_into(root, functions)
     for function in functions.values():
         for domain, version in function.opsets.items():
@@ -60,7 +61,7 @@ def inline_call(node: Node, function: Function, names: Names) -> None:
     attributes = {item.name: item for item in function.attribute_defaults} | node.attributes
     values: Values = {}
     given = list(node.inputs) + [None] * (len(body.inputs) - len(node.inputs))
-    absent = set()
+    absent: set[Value] = set()
     for formal, actual in zip(body.inputs, given, strict=True):
         if actual is None:
             absent.add(clone_value(formal, values))
@@ -86,7 +87,7 @@ def inline_call(node: Node, function: Function, names: Names) -> None:
     graph.nodes.remove(node)
 
 
-def _drop_absent(graph: Graph, absent: set[object]) -> None:
+def _drop_absent(graph: Graph, absent: set[Value]) -> None:
     if not absent:
         return
     for part in graph.walk():
@@ -123,5 +124,7 @@ def _callees_first(functions: dict[FunctionKey, Function]) -> list[FunctionKey]:
         finished.update(dict.fromkeys(ready))
     if len(finished) < len(calls):
         names = ", ".join(f"{key[0]}.{key[1]}" for key in calls if key not in finished)
-        raise GraphError(f"functions call themselves: {names}", hint="ONNX functions cannot recurse")
+        raise GraphError(
+            f"functions call themselves: {names}", hint="ONNX functions cannot recurse"
+        )
     return list(finished)

@@ -93,7 +93,9 @@ class Model:
         "source", "training",
     )  # fmt: skip
 
-    def __init__(self, graph: Graph | None = None, opsets: Opsets | None = None, ir_version: int = 0) -> None:
+    def __init__(
+        self, graph: Graph | None = None, opsets: Opsets | None = None, ir_version: int = 0
+    ) -> None:
         self.ir_version = ir_version
         self.opsets = Opsets() if opsets is None else opsets
         self.producer_name = ""

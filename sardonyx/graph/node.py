@@ -27,7 +27,16 @@ class Value:
     [('Relu', 0)]
     """
 
-    __slots__ = ("declared", "doc_string", "leftover", "metadata", "name", "producer", "tensor", "uses")
+    __slots__ = (
+        "declared",
+        "doc_string",
+        "leftover",
+        "metadata",
+        "name",
+        "producer",
+        "tensor",
+        "uses",
+    )
 
     def __init__(
         self, name: str = "", type: Type | None = None, tensor: Tensor | SparseTensor | None = None
@@ -70,7 +79,7 @@ class Value:
         return any(not isinstance(user, Node) for user, _ in self.uses)
 
     def replace_all_uses(self, other: "Value", *, outputs: bool = True) -> None:
-        """Let every user read `other` instead; with `outputs=False`, graphs still return this one."""
+        """Let every user read `other`; with `outputs=False`, graphs still return this one."""
         if other is self:
             return
         for user, position in list(self.uses):
@@ -145,11 +154,9 @@ class Node:
         node.inputs, node.outputs, node.attributes = inputs, outputs, attributes
         node.doc_string, node.leftover, node.surplus = "", b"", ()
         node.metadata = node.device_configurations = node.graph = node._link = None
-        position = 0
-        for value in inputs:
+        for position, value in enumerate(inputs):
             if value is not None:
                 value.uses[(node, position)] = None
-            position += 1
         for value in outputs:
             value.producer = node
         return node
@@ -228,7 +235,13 @@ class Node:
 
     def where(self) -> str:
         """How messages name this node."""
-        label = f"'{self.name}'" if self.name else f"of '{self.outputs[0].name}'" if self.outputs else ""
+        label = (
+            f"'{self.name}'"
+            if self.name
+            else f"of '{self.outputs[0].name}'"
+            if self.outputs
+            else ""
+        )
         kind = f"{self.domain}.{self.op_type}" if self.domain else self.op_type
         return f"node {label} ({kind})" if label else f"node ({kind})"
 

@@ -99,7 +99,7 @@ class NodeList:
             self._insert(node, link)
 
     def remove(self, node: Node, *, safe: bool = True) -> None:
-        """Take a node out; with `safe` its outputs must be unused, and it stops using its inputs."""
+        """Take a node out; with `safe` its outputs must be unused, and its inputs are let go."""
         link = self._link_of(node)
         if safe:
             for output in node.outputs:
@@ -117,7 +117,9 @@ class NodeList:
 
     def reorder(self, order: list[Node]) -> None:
         """Put the nodes into this order, a permutation of the present one."""
-        if len(order) != self._length or {id(node) for node in order} != {id(node) for node in self}:
+        if len(order) != self._length or {id(node) for node in order} != {
+            id(node) for node in self
+        }:
             raise GraphError("the order must name each node of the graph once")
         previous = self._end
         for node in order:

@@ -54,7 +54,16 @@ class Tensor:
     [1.0, 0.0]
     """
 
-    __slots__ = ("data", "doc_string", "element", "leftover", "metadata", "name", "segment", "shape")
+    __slots__ = (
+        "data",
+        "doc_string",
+        "element",
+        "leftover",
+        "metadata",
+        "name",
+        "segment",
+        "shape",
+    )
 
     name: str
     shape: tuple[int, ...]
@@ -119,7 +128,11 @@ class Tensor:
     def set(self, values: ArrayLike) -> None:
         """Replace the elements; shape and element type follow the array."""
         array = _as_array(values, None)
-        self.shape, self.element, self.data = array.shape, int(from_numpy(array.dtype)), ArrayData(array)
+        self.shape, self.element, self.data = (
+            array.shape,
+            int(from_numpy(array.dtype)),
+            ArrayData(array),
+        )
 
     def copy(self) -> "Tensor":
         """A tensor of its own that shares the immutable data."""
@@ -129,7 +142,9 @@ class Tensor:
         return twin
 
     def __repr__(self) -> str:
-        return f"Tensor({self.name!r}, {element_text(known_element(self.element))}{list(self.shape)})"
+        return (
+            f"Tensor({self.name!r}, {element_text(known_element(self.element))}{list(self.shape)})"
+        )
 
 
 class SparseTensor:
@@ -143,7 +158,11 @@ class SparseTensor:
     __slots__ = ("indices", "leftover", "shape", "values")
 
     def __init__(
-        self, values: Tensor | None, indices: Tensor | None, shape: tuple[int, ...], leftover: bytes = b""
+        self,
+        values: Tensor | None,
+        indices: Tensor | None,
+        shape: tuple[int, ...],
+        leftover: bytes = b"",
     ) -> None:
         self.values = values
         self.indices = indices

@@ -1,4 +1,4 @@
-"""Fit a model to what a given release of another runtime reads: the lowest IR and opset it needs."""
+"""Fit a model to what a release of another runtime reads: the lowest IR and opset needed."""
 
 import re
 from collections.abc import Iterator
@@ -81,8 +81,8 @@ _ELEMENTS = {
 def fit_version(model: Model, release: str) -> Model:
     """A copy of `model` that the given release reads, such as `"onnxruntime>=1.20"`.
 
-    Operator sets newer than it knows are converted down; the IR version becomes the lowest that says
-    the same.
+    Operator sets newer than it knows are converted down; the IR version becomes the lowest that
+    says the same.
 
     >>> import sardonyx as sx
     >>> model = sx.load("examples/digits.onnx")
@@ -99,7 +99,7 @@ def fit_version(model: Model, release: str) -> Model:
     needed, reason = max(needs, default=(3, ""))
     if needed > newest_ir:
         raise SaveError(
-            f"the model needs IR version {needed} for {reason}; {release} reads {newest_ir} at most",
+            f"the model needs IR version {needed} for {reason}; {release} reads up to {newest_ir}",
             hint="take that out of the model, or save for a newer release",
         )
     if model.ir_version > 4:

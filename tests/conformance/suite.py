@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -57,7 +58,9 @@ def _case(item: Any) -> Case:
         )
         return Case(item.name, item.kind, item.model, data, item.rtol, item.atol)
     model = onnx.load(os.path.join(item.model_dir, "model.onnx"))
-    data = tuple(_stored(folder, model) for folder in sorted(glob.glob(f"{item.model_dir}/test_data_set_*")))
+    data = tuple(
+        _stored(folder, model) for folder in sorted(glob.glob(f"{item.model_dir}/test_data_set_*"))
+    )
     return Case(item.name, item.kind, model, data, item.rtol, item.atol)
 
 
@@ -140,9 +143,12 @@ def reference(content: bytes, inputs: list[Any]) -> list[Any]:
 
     model = read_model(memoryview(content), "case", _no_file)
     evaluator = Evaluator(model, seed=0)
+    assert model.graph is not None
     constants = set(model.graph.initializers)
     formals = [value for value in model.graph.inputs if value not in constants]
-    return evaluator.run(None, {value.name: item for value, item in zip(formals, inputs, strict=False)})
+    return evaluator.run(
+        None, {value.name: item for value, item in zip(formals, inputs, strict=False)}
+    )
 
 
 def _no_file(*_: Any) -> bytes:
@@ -158,17 +164,20 @@ def select(wanted: list[str]) -> Iterator[Case]:
 
 
 def main(wanted: list[str]) -> int:
-    """Run cases and print those that fail: `python -m tests.conformance.suite Conv MaxPool`."""
-    passed, failed = 0, 0
+    """Run cases, print those that fail and a table: `python -m tests.conformance.suite Conv`."""
+    passed: Counter[str] = Counter()
+    total: Counter[str] = Counter()
     for case in select(wanted):
+        total[case.kind] += 1
         try:
             check(case, reference)
-            passed += 1
+            passed[case.kind] += 1
         except Exception as error:  # noqa: BLE001 - every failure is one line of the report
-            failed += 1
             print(f"{case.name}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
-    print(f"{passed} passed, {failed} failed")
-    return failed
+    for kind in total:
+        print(f"{kind:<20} {passed[kind]:5} of {total[kind]:5}")
+    print(f"{passed.total()} passed, {total.total() - passed.total()} failed")
+    return total.total() - passed.total()
 
 
 if __name__ == "__main__":

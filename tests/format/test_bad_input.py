@@ -28,7 +28,9 @@ def content() -> bytes:
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3])
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product", alpha=[1, 2, 300])
-    return helper.make_model(helper.make_graph([node], "g", [x], [y], [weights])).SerializeToString()
+    return helper.make_model(
+        helper.make_graph([node], "g", [x], [y], [weights])
+    ).SerializeToString()
 
 
 def field(number: int, inside: bytes) -> bytes:
@@ -155,7 +157,12 @@ def test_a_huge_tensor_in_few_bytes_takes_no_memory() -> None:
 
 @pytest.mark.parametrize(
     ("piece", "count"),
-    [(b"\xfa\x07\x00", 400_000), (b"\x3a\x00", 1), (b"\x72\x02\x0a\x00", 200_000), (b"\x42\x00", 300_000)],
+    [
+        (b"\xfa\x07\x00", 400_000),
+        (b"\x3a\x00", 1),
+        (b"\x72\x02\x0a\x00", 200_000),
+        (b"\x42\x00", 300_000),
+    ],
 )
 def test_many_small_fields_take_linear_time(piece: bytes, count: int) -> None:
     start = time.perf_counter()
@@ -194,7 +201,9 @@ def external(folder: Path, **entries: str) -> Path:
     (folder / "weights.bin").write_bytes(bytes(8) + tensor.raw_data)
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
-    for key, value in ({"location": "weights.bin", "offset": "8", "length": "24"} | entries).items():
+    for key, value in (
+        {"location": "weights.bin", "offset": "8", "length": "24"} | entries
+    ).items():
         if value is not None:
             tensor.external_data.add(key=key, value=value)
     path = folder / "model.onnx"

@@ -1,5 +1,6 @@
 """Opening and saving: sources, forms, external data, and what is left when a save is cut off."""
 
+import contextlib
 import io
 import os
 import signal
@@ -81,7 +82,9 @@ def test_forms_by_suffix(tmp_path: Path, model: Model, suffix: str) -> None:
 
 
 def test_text() -> None:
-    model = load_text('<ir_version: 10, opset_import: ["": 21]> g (float[N] x) => (float[N] y) { y = Neg(x) }')
+    model = load_text(
+        '<ir_version: 10, opset_import: ["": 21]> g (float[N] x) => (float[N] y) { y = Neg(x) }'
+    )
     assert to_bytes(load_text(to_text(model))) == to_bytes(model)
 
 
@@ -120,7 +123,9 @@ def test_external_data_in_one_file(tmp_path: Path, model: Model) -> None:
     save(model, path, external_data="m.bin", external_attributes=True, checksums=True)
     placed = locations(path)
     assert list(placed) == ["w/0:x", "inside"]
-    assert all(int(entry["offset"]) % 4096 == 0 and "checksum" in entry for entry in placed.values())
+    assert all(
+        int(entry["offset"]) % 4096 == 0 and "checksum" in entry for entry in placed.values()
+    )
     assert onnx.load(path).graph.initializer[0].raw_data == make().graph.initializer[0].raw_data
     for tensor, again in zip(model.tensors(), load(path).tensors(), strict=True):
         np.testing.assert_array_equal(tensor.numpy(), again.numpy())
@@ -183,9 +188,7 @@ def test_modes_and_links_are_kept(tmp_path: Path, model: Model) -> None:
     assert (tmp_path / "link.onnx").is_symlink() and real.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_failing_write_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_write_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "m.onnx"
     save(load(make(1.0)), path)
     before = path.read_bytes()
@@ -224,10 +227,8 @@ def test_cut_off_at_every_step_a_whole_pair_is_on_disk(
 
     for module, name in ((os, "replace"), (os, "link"), (Path, "unlink"), (saving, "write_pieces")):
         monkeypatch.setattr(module, name, counted(getattr(module, name)))
-    try:
+    with contextlib.suppress(Killed):
         save(load(make(2.0, 1500)), path, external_data="m.bin")
-    except Killed:
-        pass
     monkeypatch.undo()
     (tensor, *_) = load(path).tensors()
     assert tensor.numpy().shape in ((1000, 2), (1500, 2))
@@ -251,7 +252,9 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     save(load(make(1.0)), path, external_data="m.bin")
     chance = np.random.default_rng(0)
     for _ in range(8):
-        child = subprocess.Popen([sys.executable, "-c", KILLED, source, path], stdout=subprocess.PIPE)
+        child = subprocess.Popen(
+            [sys.executable, "-c", KILLED, source, path], stdout=subprocess.PIPE
+        )
         child.stdout.readline()
         time.sleep(chance.random() * 0.05)
         child.send_signal(signal.SIGKILL)
@@ -260,7 +263,9 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         assert len(np.unique(tensor.numpy())) == 1
 
 
-def test_large_files_are_parsed_through_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_files_are_parsed_through_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "m.onnx"
     onnx.save(make(size=100_000), path)
     monkeypatch.setattr(files, "LARGE", 1)

@@ -1,5 +1,7 @@
 """Read and write again: the same message, for every model there is and for every odd field."""
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -19,7 +21,9 @@ def again(content: bytes) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_models_of_the_official_suite(kind: str) -> None:
-    differing = [case.name for case in cases(kind) if again(case.model.SerializeToString()) != case.model]
+    differing = [
+        case.name for case in cases(kind) if again(case.model.SerializeToString()) != case.model
+    ]
     assert differing == []
 
 
@@ -27,7 +31,7 @@ def test_light_models() -> None:
     for case in loader.load_model_tests(kind="light"):
         if case.model_dir is not None:
             path = f"{case.model_dir}/model.onnx"
-            assert again(open(path, "rb").read()) == onnx.load(path)
+            assert again(Path(path).read_bytes()) == onnx.load(path)
 
 
 @needs_models
@@ -71,15 +75,19 @@ def odd_models():
 def _odd_nodes(model):
     for name, change in {
         "node metadata": lambda node: node.metadata_props.add(key="k", value="v"),
-        "doubled node metadata": lambda node: [node.metadata_props.add(key="k", value=v) for v in "ab"],
+        "doubled node metadata": lambda node: [
+            node.metadata_props.add(key="k", value=v) for v in "ab"
+        ],
         "empty domain": lambda node: setattr(node, "domain", ""),
         "overload": lambda node: setattr(node, "overload", "o"),
         "trailing absent inputs": lambda node: node.input.extend(["", ""]),
         "absent output": lambda node: node.output.extend(["", "z"]),
-        "device": lambda node: node.device_configurations.add(
-            configuration_id="c", pipeline_stage=-2
-        ).sharding_spec.add(tensor_name="x", device=[1, -1]).sharded_dim.add(axis=1)
-        .simple_sharding.add(dim_param="n", num_shards=2),
+        "device": lambda node: (
+            node.device_configurations.add(configuration_id="c", pipeline_stage=-2)
+            .sharding_spec.add(tensor_name="x", device=[1, -1])
+            .sharded_dim.add(axis=1)
+            .simple_sharding.add(dim_param="n", num_shards=2)
+        ),
         "doubled attribute": lambda node: node.attribute.extend(
             [helper.make_attribute("a", 1), helper.make_attribute("a", 2.0)]
         ),
@@ -109,7 +117,9 @@ def _every_attribute(node) -> None:
 
 def _odd_values(model):
     made = model()
-    made.graph.value_info.extend([made.graph.output[0], helper.make_tensor_value_info("ghost", 7, None)])
+    made.graph.value_info.extend(
+        [made.graph.output[0], helper.make_tensor_value_info("ghost", 7, None)]
+    )
     made.graph.value_info.add(name="y", doc_string="again")
     yield "values described twice", made
     made = model()
@@ -144,23 +154,35 @@ def _odd_values(model):
     )
     made.graph.metadata_props.add(key="a", value="b")
     made.configuration.add(name="c", num_devices=2, device=["d0", "d1"])
-    made.training_info.add(initialization=small_graph(), algorithm=small_graph()).update_binding.add(
-        key="w", value="x"
-    )
+    made.training_info.add(
+        initialization=small_graph(), algorithm=small_graph()
+    ).update_binding.add(key="w", value="x")
     made.functions.append(
         helper.make_function(
-            "local", "F", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])],
-            [helper.make_opsetid("", 20)], ["p"], [helper.make_attribute("q", 1)], "doc", "o",
+            "local",
+            "F",
+            ["a"],
+            ["b"],
+            [helper.make_node("Neg", ["a"], ["b"])],
+            [helper.make_opsetid("", 20)],
+            ["p"],
+            [helper.make_attribute("q", 1)],
+            "doc",
+            "o",
             [helper.make_tensor_value_info("a", 1, None)],
-        )  # fmt: skip
+        )
     )
     yield "annotations, training, functions", made
 
 
 def _odd_tensors(model):
     for name, tensor in {
-        "segment": TensorProto(name="w", dims=[2], data_type=1, segment=TensorProto.Segment(begin=1, end=2)),
-        "raw and typed": TensorProto(name="w", dims=[1], data_type=1, raw_data=b"abcd", float_data=[1]),
+        "segment": TensorProto(
+            name="w", dims=[2], data_type=1, segment=TensorProto.Segment(begin=1, end=2)
+        ),
+        "raw and typed": TensorProto(
+            name="w", dims=[1], data_type=1, raw_data=b"abcd", float_data=[1]
+        ),
         "documented": TensorProto(name="w", dims=[0], data_type=1, doc_string="d"),
         "located in the file": TensorProto(name="w", dims=[0], data_type=1, data_location=0),
         "no type": TensorProto(name="w", dims=[0]),
@@ -199,7 +221,9 @@ def field(number: int, content: bytes) -> bytes:
     return bytes((number << 3 | 2, len(content))) + content
 
 
-@pytest.mark.parametrize("place", ["model", "graph", "node", "value", "type", "dimension", "tensor"])
+@pytest.mark.parametrize(
+    "place", ["model", "graph", "node", "value", "type", "dimension", "tensor"]
+)
 def test_unknown_fields_are_written_back(place: str) -> None:
     unknown = b"\xfa\x3f\x03abc"
     put = {name: unknown if name == place else b"" for name in
@@ -220,10 +244,18 @@ def test_unknown_fields_are_written_back(place: str) -> None:
 def test_packed_and_unpacked_encodings_are_both_read() -> None:
     unpacked = b"\x08\x03\x10\x07" + b"\x38\x01\x38\x02\x38\x03"
     packed = b"\x0a\x01\x03\x10\x07" + b"\x3a\x03\x01\x02\x03"
-    floats = b"\x08\x02\x10\x01" + b"\x25" + np.float32(1.5).tobytes() + b"\x25" + np.float32(2).tobytes()
+    floats = (
+        b"\x08\x02\x10\x01"
+        + b"\x25"
+        + np.float32(1.5).tobytes()
+        + b"\x25"
+        + np.float32(2).tobytes()
+    )
     from sardonyx.format.load import load_tensor
 
-    assert load_tensor(unpacked).numpy().tolist() == load_tensor(packed).numpy().tolist() == [1, 2, 3]
+    assert (
+        load_tensor(unpacked).numpy().tolist() == load_tensor(packed).numpy().tolist() == [1, 2, 3]
+    )
     assert load_tensor(floats).numpy().tolist() == [1.5, 2.0]
 
 
@@ -237,7 +269,13 @@ def test_every_storage_of_every_type(number: int, count: int, raw: bool) -> None
     from sardonyx.format.load import load_tensor
 
     dtype = helper.tensor_dtype_to_np_dtype(number)
-    values = (np.arange(count) % 3 - (0 if number in (2, 4, 12, 13, 21, 24, 25) else 1)).astype(dtype)
-    message = numpy_helper.from_array(values, "t") if raw else helper.make_tensor("t", number, [count], values)
+    values = (np.arange(count) % 3 - (0 if number in (2, 4, 12, 13, 21, 24, 25) else 1)).astype(
+        dtype
+    )
+    message = (
+        numpy_helper.from_array(values, "t")
+        if raw
+        else helper.make_tensor("t", number, [count], values)
+    )
     found = load_tensor(message).numpy()
     assert found.dtype == dtype and found.tobytes() == numpy_helper.to_array(message).tobytes()

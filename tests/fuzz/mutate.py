@@ -6,7 +6,12 @@ from pathlib import Path
 
 from tests.shared_models import model_paths
 
-HUGE = (b"\xff" * 9 + b"\x01", b"\x80" * 9 + b"\x02", b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x10")
+HUGE = (
+    b"\xff" * 9 + b"\x01",
+    b"\x80" * 9 + b"\x02",
+    b"\xff\xff\xff\xff\x0f",
+    b"\x80\x80\x80\x80\x10",
+)
 
 
 def mutations(seed: int, count: int, corpus: list[bytes] | None = None) -> Iterator[bytes]:

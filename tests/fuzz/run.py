@@ -57,7 +57,9 @@ def run(seed: int, count: int) -> Report:
         taken = time.perf_counter() - start
         report.slowest = max(report.slowest, taken)
         if taken > LONGEST:
-            report.slow.append(f"seed {seed}, file {number}: {taken:.2f} s for {len(content)} bytes")
+            report.slow.append(
+                f"seed {seed}, file {number}: {taken:.2f} s for {len(content)} bytes"
+            )
     return report
 
 

@@ -258,7 +258,9 @@ def test_clone_model_keeps_everything() -> None:
     model.producer_name, model.metadata = "me", {"a": "b"}
     twin = clone_model(model)
     assert (twin.producer_name, twin.metadata, twin.ir_version) == ("me", {"a": "b"}, 9)
-    assert twin.opsets == model.opsets and twin.opsets.unnamed and twin.metadata is not model.metadata
+    assert (
+        twin.opsets == model.opsets and twin.opsets.unnamed and twin.metadata is not model.metadata
+    )
 
 
 def twice(name: str, inner: str, domain: str = "") -> Function:
@@ -310,7 +312,12 @@ def test_recursive_functions_are_refused() -> None:
 def test_names_avoid_subgraphs_too() -> None:
     graph = subgraph_model()
     names = Names(next(graph.nodes[0].subgraphs))
-    assert [names.fresh(wish) for wish in ("x", "inner_y", "free", "")] == ["x_1", "inner_y_1", "free", "value"]
+    assert [names.fresh(wish) for wish in ("x", "inner_y", "free", "")] == [
+        "x_1",
+        "inner_y_1",
+        "free",
+        "value",
+    ]
 
 
 @pytest.mark.parametrize(

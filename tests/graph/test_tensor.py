@@ -65,7 +65,11 @@ def test_what_was_read_cannot_be_written_to() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "message"),
-    [((-1,), "negative dimension"), ((2**40, 2**40), "claims"), ((3,), "needs 3 entries, no data has 0")],
+    [
+        ((-1,), "negative dimension"),
+        ((2**40, 2**40), "claims"),
+        ((3,), "needs 3 entries, no data has 0"),
+    ],
 )
 def test_sizes_that_make_no_sense(shape: tuple[int, ...], message: str) -> None:
     tensor = Tensor.stored("t", shape, DataType.FLOAT, NoData())

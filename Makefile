@@ -1,0 +1,56 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: run test test-all lint bench conformance fuzz clean
+
+## Load, check and run the example model, and show what came out.
+run: $(VENV)/.run
+	$(BIN)/sardonyx run examples/digits.onnx --input pixels=examples/digits_input.npy
+
+## The tests, in a few minutes.
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 -m "not slow" tests
+
+## Everything, the long tests included.
+test-all: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 tests
+	$(BIN)/python -m tests.fuzz.run --count 20000
+
+## The official ONNX backend suite, as a table.
+conformance: $(VENV)/.test
+	$(BIN)/python -m tests.conformance.suite
+
+## Style and types.
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+## Timings beside the peers, in the same run.
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.load
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --upgrade pip
+
+$(VENV)/.run: pyproject.toml | $(VENV)/bin/python
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(INSTALL) --editable ".[test]"
+	touch $@
+
+$(VENV)/.lint: pyproject.toml | $(VENV)/bin/python
+	$(INSTALL) --editable ".[test,lint]"
+	touch $@
+
+$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
+	$(INSTALL) --editable ".[test,bench]"
+	touch $@

@@ -1,0 +1,10 @@
+"""Exceptions that carry onnx's names and bases."""
+
+
+class ValidationError(Exception):
+    """A message, or a file it refers to, breaks the rules of ONNX.
+
+    >>> from sardonyx.compat.onnx._errors import ValidationError
+    >>> issubclass(ValidationError, ValueError)
+    False
+    """

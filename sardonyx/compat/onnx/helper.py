@@ -1,0 +1,172 @@
+"""Make, read and print ONNX messages.
+
+>>> from sardonyx.compat.onnx import TensorProto, helper
+>>> x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
+>>> y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])
+>>> graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+>>> helper.make_model(graph).opset_import[0].version
+28
+"""
+
+from sardonyx.compat.onnx._attributes import (
+    _attr_type_to_str,  # noqa: F401
+    get_attribute_value,
+    get_node_attr_value,
+    make_attribute,
+    make_attribute_ref,
+)
+from sardonyx.compat.onnx._elements import (
+    get_all_tensor_dtypes,
+    np_dtype_to_tensor_dtype,
+    tensor_dtype_to_field,
+    tensor_dtype_to_np_dtype,
+    tensor_dtype_to_storage_tensor_dtype,
+    tensor_dtype_to_string,
+)
+from sardonyx.compat.onnx._make import (
+    AssignmentBindingType,
+    make_function,
+    make_graph,
+    make_model,
+    make_model_gen_version,
+    make_node,
+    make_operatorsetid,
+    make_opsetid,
+    make_training_info,
+    set_metadata_props,
+    set_model_props,
+    strip_doc_string,
+)
+from sardonyx.compat.onnx._narrow import (
+    float32_to_bfloat16,
+    float32_to_float8e4m3,
+    float32_to_float8e5m2,
+    pack_float32_to_4bit,
+    pack_float32_to_float4e2m1,
+    split_complex_to_pairs,
+)
+from sardonyx.compat.onnx._printable import (
+    printable_attribute,
+    printable_dim,
+    printable_graph,
+    printable_node,
+    printable_tensor_proto,
+    printable_type,
+    printable_value_info,
+)
+from sardonyx.compat.onnx._tensors import (
+    make_map,
+    make_optional,
+    make_sequence,
+    make_sparse_tensor,
+    make_tensor,
+)
+from sardonyx.compat.onnx._types import (
+    make_empty_tensor_value_info,
+    make_map_type_proto,
+    make_optional_type_proto,
+    make_sequence_type_proto,
+    make_sparse_tensor_type_proto,
+    make_sparse_tensor_value_info,
+    make_tensor_sequence_value_info,
+    make_tensor_type_proto,
+    make_tensor_value_info,
+    make_value_info,
+)
+from sardonyx.compat.onnx._versions import (
+    OP_SET_ID_VERSION_MAP,
+    VERSION_TABLE,
+    VersionMapType,
+    VersionRowType,
+    VersionTableType,
+    create_op_set_id_version_map,
+    find_min_ir_version_for,
+)
+from sardonyx.compat.onnx.onnx_data_pb2 import MapProto, OptionalProto, SequenceProto
+from sardonyx.compat.onnx.onnx_ml_pb2 import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    OperatorSetIdProto,
+    TensorProto,
+    TensorShapeProto,
+    TrainingInfoProto,
+    TypeProto,
+    ValueInfoProto,
+)
+
+__all__ = [
+    "OP_SET_ID_VERSION_MAP",
+    "VERSION_TABLE",
+    "AssignmentBindingType",
+    "AttributeProto",
+    "FunctionProto",
+    "GraphProto",
+    "MapProto",
+    "ModelProto",
+    "NodeProto",
+    "OperatorSetIdProto",
+    "OptionalProto",
+    "SequenceProto",
+    "TensorProto",
+    "TensorShapeProto",
+    "TrainingInfoProto",
+    "TypeProto",
+    "ValueInfoProto",
+    "VersionMapType",
+    "VersionRowType",
+    "VersionTableType",
+    "create_op_set_id_version_map",
+    "find_min_ir_version_for",
+    "float32_to_bfloat16",
+    "float32_to_float8e4m3",
+    "float32_to_float8e5m2",
+    "get_all_tensor_dtypes",
+    "get_attribute_value",
+    "get_node_attr_value",
+    "make_attribute",
+    "make_attribute_ref",
+    "make_empty_tensor_value_info",
+    "make_function",
+    "make_graph",
+    "make_map",
+    "make_map_type_proto",
+    "make_model",
+    "make_model_gen_version",
+    "make_node",
+    "make_operatorsetid",
+    "make_opsetid",
+    "make_optional",
+    "make_optional_type_proto",
+    "make_sequence",
+    "make_sequence_type_proto",
+    "make_sparse_tensor",
+    "make_sparse_tensor_type_proto",
+    "make_sparse_tensor_value_info",
+    "make_tensor",
+    "make_tensor_sequence_value_info",
+    "make_tensor_type_proto",
+    "make_tensor_value_info",
+    "make_training_info",
+    "make_value_info",
+    "np_dtype_to_tensor_dtype",
+    "pack_float32_to_4bit",
+    "pack_float32_to_float4e2m1",
+    "printable_attribute",
+    "printable_dim",
+    "printable_graph",
+    "printable_node",
+    "printable_tensor_proto",
+    "printable_type",
+    "printable_value_info",
+    "set_metadata_props",
+    "set_model_props",
+    "split_complex_to_pairs",
+    "strip_doc_string",
+    "tensor_dtype_to_field",
+    "tensor_dtype_to_np_dtype",
+    "tensor_dtype_to_storage_tensor_dtype",
+    "tensor_dtype_to_string",
+]
