@@ -56,6 +56,19 @@ if TYPE_CHECKING:
     from sardonyx.ops.infer import infer_shapes
     from sardonyx.ops.operator import Operator
     from sardonyx.passes.fit_version import fit_version
+    from sardonyx.runtime import (
+        ExecutionMode,
+        ExecutionOrder,
+        GraphOptimizationLevel,
+        InferenceSession,
+        IOBinding,
+        ModelMetadata,
+        NodeArg,
+        OrtValue,
+        RunOptions,
+        SessionOptions,
+        get_available_providers,
+    )
 
 __version__ = VERSION
 
@@ -81,6 +94,10 @@ _HOMES = {
     "sardonyx.ops.infer": "infer_shapes",
     "sardonyx.ops.operator": "Operator",
     "sardonyx.passes.fit_version": "fit_version",
+    "sardonyx.runtime": (
+        "ExecutionMode ExecutionOrder GraphOptimizationLevel IOBinding InferenceSession "
+        "ModelMetadata NodeArg OrtValue RunOptions SessionOptions get_available_providers"
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -92,23 +109,33 @@ __all__ = [
     "ConversionError",
     "DataType",
     "EvaluationError",
+    "ExecutionMode",
+    "ExecutionOrder",
     "ExternalDataError",
     "Finding",
     "FormatError",
     "Function",
     "Graph",
     "GraphError",
+    "GraphOptimizationLevel",
+    "IOBinding",
     "InferenceError",
+    "InferenceSession",
     "InputError",
     "MapType",
     "Model",
+    "ModelMetadata",
     "Node",
+    "NodeArg",
     "Operator",
     "Opsets",
     "OptionalType",
+    "OrtValue",
+    "RunOptions",
     "SardonyxError",
     "SaveError",
     "SequenceType",
+    "SessionOptions",
     "SparseTensor",
     "Tensor",
     "TensorError",
@@ -123,6 +150,7 @@ __all__ = [
     "evaluate",
     "find_problems",
     "fit_version",
+    "get_available_providers",
     "infer_shapes",
     "inline_functions",
     "load",

@@ -8,7 +8,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
 
-_PACKAGES = ("onnx",)
+_PACKAGES = ("onnx", "onnxruntime")
 
 
 class _Alias(Loader):
@@ -38,7 +38,7 @@ class _AliasFinder(MetaPathFinder):
 
 
 def install() -> None:
-    """Make `import onnx` anywhere in this process give the stand-in of this package.
+    """Make `import onnx` and `import onnxruntime` in this process give our stand-ins.
 
     It must come before the first such import; ImportError if it comes too late.
 

@@ -1,0 +1,119 @@
+"""Inputs and outputs bound to memory before a run."""
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sardonyx.dtypes import data_type, from_numpy
+from sardonyx.errors import InputError
+from sardonyx.runtime.values import OrtValue, require_cpu
+
+if TYPE_CHECKING:
+    from sardonyx.runtime.session import InferenceSession
+
+
+class IOBinding:
+    """What a session's inputs and outputs are bound to.
+
+    >>> import sardonyx as sx
+    >>> session = sx.InferenceSession("examples/digits.onnx")
+    >>> binding = session.io_binding()
+    >>> binding.bind_cpu_input("pixels", np.zeros((1, 64), np.float32))
+    >>> binding.bind_output("probabilities")
+    >>> session.run_with_iobinding(binding)
+    >>> binding.copy_outputs_to_cpu()[0].shape
+    (1, 10)
+    """
+
+    def __init__(self, session: "InferenceSession") -> None:
+        self._session = session
+        self._inputs: dict[str, Any] = {}
+        self._outputs: dict[str, OrtValue | None] = {}
+        self._results: list[OrtValue] = []
+
+    def bind_cpu_input(self, name: str, arr_on_cpu: NDArray[Any]) -> None:
+        """Feed an array."""
+        self._inputs[name] = np.asarray(arr_on_cpu)
+
+    def bind_input(
+        self,
+        name: str,
+        device_type: str,
+        device_id: int,
+        element_type: Any,
+        shape: Any,
+        buffer_ptr: int,
+    ) -> None:
+        """Feed memory at an address, which must stay alive until the run is over."""
+        require_cpu(device_type)
+        self._inputs[name] = _memory(element_type, shape, buffer_ptr)
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        """Feed a value."""
+        self._inputs[name] = ortvalue.numpy()
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        element_type: Any = None,
+        shape: Any = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """Fetch an output, into memory at an address where one is given."""
+        require_cpu(device_type)
+        given = buffer_ptr is not None
+        self._outputs[name] = OrtValue(_memory(element_type, shape, buffer_ptr)) if given else None
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Fetch an output into a value's memory."""
+        self._outputs[name] = ortvalue
+
+    def synchronize_inputs(self) -> None:
+        """Accepted: memory of the CPU is always up to date."""
+
+    def synchronize_outputs(self) -> None:
+        """Accepted: memory of the CPU is always up to date."""
+
+    def get_outputs(self) -> list[OrtValue]:
+        """The outputs of the last run."""
+        return list(self._results)
+
+    def copy_outputs_to_cpu(self) -> list[Any]:
+        """The outputs of the last run, as arrays."""
+        return [value.numpy() for value in self._results]
+
+    def clear_binding_inputs(self) -> None:
+        """Forget the inputs."""
+        self._inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        """Forget the outputs."""
+        self._outputs.clear()
+
+    def requests(self) -> tuple[list[str], dict[str, Any]]:
+        """The outputs to fetch and the inputs to feed."""
+        return list(self._outputs), dict(self._inputs)
+
+    def accept(self, results: list[Any]) -> None:
+        """Take over the results of a run: into bound memory where there is some."""
+        self._results = []
+        bound = list(self._outputs.values()) or [None] * len(results)
+        for place, result in zip(bound, results, strict=True):
+            if place is None:
+                self._results.append(OrtValue(result))
+            else:
+                place.update_inplace(result)
+                self._results.append(place)
+
+
+def _memory(element_type: Any, shape: Any, address: int | None) -> NDArray[Any]:
+    if element_type is None or shape is None or address is None:
+        raise InputError("binding memory needs its element type, shape and address")
+    kind = data_type(element_type) if isinstance(element_type, int) else from_numpy(element_type)
+    count = int(np.prod(shape, dtype=np.int64))
+    raw = (ctypes.c_char * (count * kind.numpy.itemsize)).from_address(int(address))
+    return np.frombuffer(memoryview(raw), kind.numpy).reshape(shape)
