@@ -1,12 +1,13 @@
-"""Build nodes by calling operators: what upgrades, functions, passes and tests write graphs with."""
+"""Build nodes by calling operators: how upgrades, functions and passes write graphs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.graph import Graph, Node, Value
+from sardonyx.graph import Attribute, AttributeType, Graph, Node, Type, Value
+from sardonyx.graph.clone import clone_graph
 from sardonyx.graph.names import Names
 from sardonyx.ops.operator import plain_value, tensor_of
 
@@ -37,6 +38,8 @@ class Builder:
         self._before = before
         self._names = names or Names(graph)
         self._constants_as_nodes = constants_as_nodes
+        self.made: list[Node] = []
+        """The nodes that were placed, in the order in which that was done."""
 
     def __getattr__(self, op_type: str) -> Callable[..., Any]:
         if not op_type[:1].isupper():
@@ -48,17 +51,23 @@ class Builder:
         return call
 
     def node(
-        self, op_type: str, inputs: tuple[Any, ...], outputs: int, domain: str, attributes: dict[str, Any]
+        self,
+        op_type: str,
+        inputs: tuple[Any, ...],
+        outputs: int,
+        domain: str,
+        attributes: dict[str, Any],
     ) -> Any:
         """Make one node; returns its output, or a tuple of them where there are several."""
         hint = self._before.outputs[0].name if self._before and self._before.outputs else ""
         wish = f"{hint}/{op_type}" if hint else op_type
         values = [
-            item if item is None or isinstance(item, Value) else self.constant(item) for item in inputs
+            item if item is None or isinstance(item, Value) else self.constant(item)
+            for item in inputs
         ]
         while values and values[-1] is None:
             values.pop()
-        kept = {key: value for key, value in attributes.items() if value is not None}
+        kept = {key: _refer(key, value) for key, value in attributes.items() if value is not None}
         made = [self._names.fresh(wish) for _ in range(outputs)]
         name = wish if self._before is not None else ""
         node = Node(op_type, values, made, kept, domain=domain, name=name)
@@ -66,10 +75,17 @@ class Builder:
         return node.outputs[0] if outputs == 1 else node.outputs
 
     def constant(self, value: Any, name: str = "") -> Value:
-        """A constant from a tensor, array, list or number (int64 for whole numbers, else float32)."""
+        """A constant from a tensor, array, list or number (int64 for whole numbers, else float32).
+
+        A reference to an attribute of the function that is being built makes one of its value.
+        """
+        if isinstance(value, Attribute):
+            return self.Constant(**{_holder(value): value})  # type: ignore[no-any-return]
         tensor = tensor_of(value)
         hint = self._before.outputs[0].name if self._before and self._before.outputs else ""
-        made = self._names.fresh(name or tensor.name or (f"{hint}/constant" if hint else "constant"))
+        made = self._names.fresh(
+            name or tensor.name or (f"{hint}/constant" if hint else "constant")
+        )
         if not self._constants_as_nodes:
             return self.graph.add_initializer(tensor, made)
         node = Node("Constant", [], [made], {"value": tensor})
@@ -93,11 +109,51 @@ class Builder:
             graph = graph.parent
         return None if value.tensor is None else value.tensor.numpy()
 
+    def inside(self, name: str) -> "Builder":
+        """A builder for a new graph that will be an attribute of a node in this one."""
+        return Builder(
+            Graph(name), self.opset, None, self._names, constants_as_nodes=self._constants_as_nodes
+        )
+
+    def input(self, name: str, type: Type | None = None) -> Value:
+        """A new input of the graph, with a name like `name`."""
+        return self.graph.add_input(self._names.fresh(name), type)
+
+    def inline(self, graph: Graph, inputs: Sequence[Value]) -> tuple[Value, ...]:
+        """Place a copy of a graph's nodes here, reading `inputs`; returns its outputs."""
+        values = dict(zip(graph.inputs, inputs, strict=True))
+        copy = clone_graph(graph, values)
+        for part in copy.walk():
+            for value in part.values():
+                if value.name and value not in inputs:
+                    value.name = self._names.fresh(value.name)
+        outputs = tuple(copy.outputs)
+        copy.outputs.clear()
+        self.graph.initializers += copy.initializers
+        for node in list(copy.nodes):
+            copy.nodes.remove(node, safe=False)
+            self._place(node)
+        return outputs
+
     def _place(self, node: Node) -> None:
+        self.made.append(node)
         if self._before is None:
             self.graph.nodes.append(node)
         else:
             self.graph.nodes.insert_before(self._before, node)
+
+
+def _refer(name: str, value: Any) -> Any:
+    """An attribute's value; a reference to a function's attribute under the name it gets here."""
+    if isinstance(value, Attribute) and value.reference:
+        return Attribute.refer(name, AttributeType(value.type), value.reference)
+    return value
+
+
+def _holder(reference: Attribute) -> str:
+    """The attribute of a Constant node for a value of this kind."""
+    kind = AttributeType(reference.type)
+    return "value" if kind == AttributeType.TENSOR else f"value_{kind.name.lower()}"
 
 
 _SCALARS = {"value_int": np.int64, "value_float": np.float32, "value_string": object}
@@ -114,4 +170,4 @@ def constant_array(attributes: dict[str, Any]) -> NDArray[Any] | None:
     if len(given) != 1:
         return None
     name, value = given[0]
-    return np.array(value, (_SCALARS | _LISTS).get(name))
+    return np.asarray(value, (_SCALARS | _LISTS).get(name))

@@ -1,19 +1,23 @@
 """Convert models between versions of operator sets, one version at a time, both ways."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sardonyx.errors import ConversionError
+from sardonyx.errors import ConversionError, SardonyxError
 from sardonyx.graph import Graph, Model, Node, Opsets, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.graph.names import Names
 from sardonyx.ops.build import Builder
 from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain, standard
+from sardonyx.ops.fact import from_type, to_type
 from sardonyx.ops.operator import Operator, as_outputs, attribute_values
+from sardonyx.ops.replace import replace_node
 from sardonyx.ops.signature import Signature
+from sardonyx.ops.widen import Types, widen
 
-Types = Callable[[Value], str | None]
-"""A value's type string such as `tensor(float)`, or None where it is not known."""
+Failed = Callable[[Node, SardonyxError], None]
+"""Told of a node that cannot be converted, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +29,10 @@ class Blocker:
     nearest: int
 
 
-def convert_opset(model: Model, version: int, domain: str = "", catalog: Catalog | None = None) -> Model:
-    """A copy of `model` in which `domain` has `version`; raises with every node that stands against it.
+def convert_opset(
+    model: Model, version: int, domain: str = "", catalog: Catalog | None = None
+) -> Model:
+    """A copy of `model` in which `domain` has `version`; raises with every node in the way.
 
     >>> import sardonyx as sx
     >>> model = sx.load_text('<ir_version: 8, opset_import: ["": 11]>'
@@ -39,10 +45,11 @@ def convert_opset(model: Model, version: int, domain: str = "", catalog: Catalog
     newest = NEWEST_OPSETS.get(domain)
     if not current:
         raise ConversionError(f"the model does not import the operator set '{domain or 'ai.onnx'}'")
-    if version < 1 or (newest is not None and version > newest):
-        raise ConversionError(
-            f"'{domain or 'ai.onnx'}' has no version {version}", hint=f"known are 1 to {newest}"
-        )
+    for wanted in (current, version):
+        if wanted < 1 or (newest is not None and wanted > newest):
+            raise ConversionError(
+                f"'{domain or 'ai.onnx'}' has no version {wanted}", hint=f"known are 1 to {newest}"
+            )
     if version >= current:
         upgrade_model(twin, {domain: version}, catalog)
     else:
@@ -51,28 +58,43 @@ def convert_opset(model: Model, version: int, domain: str = "", catalog: Catalog
 
 
 def upgrade_model(
-    model: Model, targets: dict[str, int] | None = None, catalog: Catalog | None = None
-) -> None:
-    """Bring a model, in place, to the newest version of every operator set it uses, or to `targets`."""
+    model: Model, targets: dict[str, int] | None = None, catalog: Catalog | None = None,
+    *, failed: Failed | None = None,
+) -> None:  # fmt: skip
+    """Bring a model, in place, to the newest version of its operator sets, or to `targets`.
+
+    Nodes that cannot be upgraded raise, or are left as they are and passed to `failed`.
+    """
     operators = standard() if catalog is None else catalog
     targets = NEWEST_OPSETS if targets is None else targets
-    for opsets, graphs in _units(model):
+    for opsets, roots, as_nodes in _units(model):
         for spelling in list(opsets):
             domain = canonical_domain(spelling)
             target = targets.get(domain)
             while target is not None and opsets[spelling] < target:
                 changed = _changed(operators, domain, opsets[spelling])
                 opsets[spelling] += 1
-                for graph in graphs:
-                    _upgrade_graph(graph, domain, opsets[spelling], changed)
+                for graph in [part for root in roots for part in root.walk()]:
+                    names: Names | None = None
+                    for node, hook in _upgrades(graph, domain, opsets[spelling], changed):
+                        names = names or Names(graph)
+                        build = Builder(
+                            graph, opsets[spelling], node, names, constants_as_nodes=as_nodes
+                        )
+                        _upgrade(node, hook, build, failed)
 
 
-def _units(model: Model) -> Iterator[tuple[Opsets, list[Graph]]]:
-    """Each set of graphs that shares operator-set imports."""
-    inside = {id(part) for function in model.functions for part in function.graph.walk()}
-    yield model.opsets, [graph for graph in model.graphs() if id(graph) not in inside]
+def _units(model: Model) -> Iterator[tuple[Opsets, list[Graph], bool]]:
+    """Outermost graphs, together where they share operator-set imports.
+
+    The flag says that constants must be nodes: functions have no initializers, and before IR
+    version 4 every initializer is an input too.
+    """
+    bodies = {id(function.graph) for function in model.functions}
+    roots = [graph for graph in model.graphs() if graph.owner is None and id(graph) not in bodies]
+    yield model.opsets, roots, 0 < model.ir_version < 4
     for function in model.functions:
-        yield function.opsets, list(function.graph.walk())
+        yield function.opsets, [function.graph], True
 
 
 def _changed(operators: Catalog, domain: str, version: int) -> dict[str, type[Operator]]:
@@ -84,8 +106,10 @@ def _changed(operators: Catalog, domain: str, version: int) -> dict[str, type[Op
     }
 
 
-def _upgrade_graph(graph: Graph, domain: str, opset: int, changed: dict[str, type[Operator]]) -> None:
-    names: Names | None = None
+def _upgrades(
+    graph: Graph, domain: str, opset: int, changed: dict[str, type[Operator]]
+) -> Iterator[tuple[Node, Callable[..., object]]]:
+    """Nodes whose meaning or form is another one from `opset` on, with what changes them."""
     for node in graph.nodes:
         operator = changed.get(node.op_type)
         if operator is None or canonical_domain(node.domain) != domain:
@@ -93,8 +117,23 @@ def _upgrade_graph(graph: Graph, domain: str, opset: int, changed: dict[str, typ
         before = operator.at(opset - 1)
         hook = None if before is None else getattr(operator, f"upgrade_{before.since}", None)
         if hook is not None:
-            names = names or Names(graph)
-            apply_hook(node, hook, Builder(graph, opset, node, names))
+            yield node, hook
+
+
+def _upgrade(
+    node: Node, hook: Callable[..., object], build: Builder, failed: Failed | None
+) -> None:
+    try:
+        apply_hook(node, hook, build)
+    except SardonyxError as error:
+        if failed is None:
+            raise
+        failed(node, error)
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError) as error:
+        problem = ConversionError(f"the node is malformed: {error}", where=node.where())
+        if failed is None:
+            raise problem from error
+        failed(node, problem)
 
 
 def apply_hook(node: Node, hook: Callable[..., object], build: Builder) -> None:
@@ -104,127 +143,176 @@ def apply_hook(node: Node, hook: Callable[..., object], build: Builder) -> None:
         replace_node(node, [item for item in as_outputs(result) if isinstance(item, Value)])
 
 
-def replace_node(node: Node, values: list[Value]) -> None:
-    """Put what made `values` in the place of a node. The node's own output values live on."""
-    graph = node.graph
-    outputs = node.outputs
-    if graph is None or len(values) < len([item for item in outputs if item.uses or item.name]):
-        raise ConversionError(f"{node.where()} was replaced by {len(values)} values")
-    for output in outputs:
-        output.producer = None
-    node.outputs = ()
-    for old, new in zip(outputs, values, strict=False):
-        maker = new.producer
-        if maker is None or maker.graph is not graph or new.is_output or new in outputs:
-            maker = Node("Identity", [new], [Value("")])
-            graph.nodes.insert_before(node, maker)
-            new = maker.output
-        made = list(maker.outputs)
-        made[made.index(new)] = old
-        new.replace_all_uses(old)
-        new.producer = None
-        old.producer = maker
-        maker.outputs = tuple(made)
-    graph.nodes.remove(node)
-
-
 def downgrade_model(
     model: Model, version: int, domain: str = "", catalog: Catalog | None = None
 ) -> None:
     """Bring a model, in place, down to `version` of one operator set."""
-    from sardonyx.ops.infer import value_types
-
     operators = standard() if catalog is None else catalog
-    types = value_types(model, operators)
-    blockers: list[Blocker] = []
-    for opsets, graphs in _units(model):
-        for spelling in [item for item in opsets if canonical_domain(item) == domain]:
-            while opsets[spelling] > version:
-                changed = _changed(operators, domain, opsets[spelling] - 1)
-                opsets[spelling] -= 1
-                for graph in graphs:
-                    blockers += _downgrade_graph(graph, domain, opsets[spelling], changed, types)
+    blockers: dict[Node, Blocker] = {}
+    with _declared_types(model, operators) as types:
+        for opsets, roots, as_nodes in _units(model):
+            for spelling in [item for item in opsets if canonical_domain(item) == domain]:
+                while opsets[spelling] > version:
+                    changed = _changed(operators, domain, opsets[spelling] - 1)
+                    opsets[spelling] -= 1
+                    step = _Step(operators, changed, domain, opsets[spelling], types, as_nodes)
+                    for graph in [part for root in roots for part in root.walk()]:
+                        step.graph(graph, blockers)
     if blockers:
-        nearest = max(blocker.nearest for blocker in blockers)
-        lines = "; ".join(f"{item.node}: {item.reason}" for item in blockers[:20])
+        nearest = max(blocker.nearest for blocker in blockers.values())
+        lines = "; ".join(f"{item.node}: {item.reason}" for item in [*blockers.values()][:20])
         raise ConversionError(
             f"the model cannot be said in opset {version}: {lines}",
             hint=f"the lowest opset that works is {nearest}",
         )
 
 
-def _downgrade_graph(
-    graph: Graph, domain: str, opset: int, changed: dict[str, type[Operator]], types: Types
-) -> list[Blocker]:
-    blockers = []
-    names: Names | None = None
-    for node in graph.nodes:
-        operator = changed.get(node.op_type)
-        if operator is None or canonical_domain(node.domain) != domain:
-            continue
-        names = names or Names(graph)
-        try:
-            _downgrade_node(node, operator, Builder(graph, opset, node, names), types)
-        except ConversionError as error:
-            blockers.append(Blocker(node.where(), error.what, opset + 1))
-    return blockers
+@contextmanager
+def _declared_types(model: Model, operators: Catalog) -> Iterator[Types]:
+    """Let every value, for a while, declare what inference knows of its type: hooks ask for it."""
+    from sardonyx.ops.element_type import element_type
+    from sardonyx.ops.infer import infer_facts, type_string
+
+    added: list[Value] = []
+    for value, fact in infer_facts(model, catalog=operators).items():
+        if value.declared is None and value.tensor is None:
+            value.declared = to_type(fact)
+            added.append(value)
+
+    def type_of(value: Value) -> str | None:
+        declared = value.type
+        found = None if declared is None else type_string(from_type(declared))
+        if found is None:
+            element = element_type(value)
+            found = None if element is None else f"tensor({element.text})"
+        return found
+
+    try:
+        yield type_of
+    finally:
+        for value in added:
+            value.declared = None
 
 
-def _downgrade_node(node: Node, operator: type[Operator], build: Builder, types: Types) -> None:
-    current, older = operator.at(build.opset + 1), operator.at(build.opset)
-    assert current is not None
-    hook = getattr(operator, f"downgrade_{current.since}", None)
-    if hook is not None:
-        name = node.op_type
-        apply_hook(node, hook, build)
-        reason = misfit(node, current, older, types) if older and node.graph and node.op_type == name else ""
-        if reason:
-            raise ConversionError(reason)
-    elif older is None or older.deprecated:
-        _expand(node, operator, current, build)
-    else:
-        reason = misfit(node, current, older, types)
-        if reason and operator.function is not None:
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One version down: to `opset`, in which the operators `changed` are older than before."""
+
+    operators: Catalog
+    changed: dict[str, type[Operator]]
+    domain: str
+    opset: int
+    types: Types
+    constants_as_nodes: bool
+
+    def graph(self, graph: Graph, blockers: dict[Node, Blocker]) -> None:
+        """Downgrade the nodes of a graph; note those that cannot be."""
+        names: Names | None = None
+        for node in graph.nodes:
+            operator = self.changed.get(node.op_type)
+            if operator is None or canonical_domain(node.domain) != self.domain or node in blockers:
+                continue
+            names = names or Names(graph)
+            build = Builder(
+                graph, self.opset, node, names, constants_as_nodes=self.constants_as_nodes
+            )
+            where = node.where()
+            try:
+                self._node(node, operator, build)
+                for made in build.made:
+                    self._fit(made, names)
+            except ConversionError as error:
+                blockers[node] = Blocker(where, error.what, self.opset + 1)
+
+    def _node(self, node: Node, operator: type[Operator], build: Builder) -> None:
+        current, older = operator.at(self.opset + 1), operator.at(self.opset)
+        assert current is not None
+        hook = getattr(operator, f"downgrade_{current.since}", None)
+        if hook is not None:
+            name = node.op_type
+            apply_hook(node, hook, build)
+            if node.graph is None or node.op_type != name or older is None:
+                return
+        elif older is None or older.deprecated:
             _expand(node, operator, current, build)
-        elif reason:
-            raise ConversionError(reason)
+            return
+        reason = misfit(node, current, older)
+        if not reason:
+            reason = wrong_type(node, older, self.types)
+            if not reason or widen(node, operator, older, build, self.types, self.operators):
+                return
+        if hook is not None or operator.function is None:
+            raise ConversionError(f"{reason} before opset {current.since}")
+        _expand(node, operator, current, build)
+
+    def _fit(self, node: Node, names: Names) -> None:
+        """Let a node that a hook made compute in types that its operator takes."""
+        operator = self.operators.get((canonical_domain(node.domain), node.op_type))
+        version = None if operator is None or node.domain else operator.at(self.opset)
+        if operator is None or version is None or node.graph is None:
+            return
+        reason = wrong_type(node, version, self.types)
+        if reason:
+            build = Builder(
+                node.graph, self.opset, node, names, constants_as_nodes=self.constants_as_nodes
+            )
+            if not widen(node, operator, version, build, self.types, self.operators):
+                raise ConversionError(f"{node.op_type} would be needed, and {reason}")
 
 
 def _expand(node: Node, operator: type[Operator], current: Signature, build: Builder) -> None:
     if operator.function is None:
         raise ConversionError(f"the operator begins with opset {current.since}")
-    result = operator.function(build, *node.inputs, **attribute_values(node, current))
-    replace_node(node, [item for item in as_outputs(result) if isinstance(item, Value)])
+    replace_node(node, function_results(node, operator, current, build))
 
 
-def misfit(node: Node, current: Signature, older: Signature, types: Types) -> str:
-    """Why a node of `current` is not one of `older`, or nothing; drops attributes at their defaults."""
+def function_results(
+    node: Node, operator: type[Operator], version: Signature, build: Builder
+) -> list[Value]:
+    """What a node of `version` makes, built of other operators by its operator's function."""
+    assert operator.function is not None
+    formals = operator.newest().attributes
+    given = {name: None if item.required else item.default for name, item in formals.items()}
+    given |= attribute_values(node, version)
+    given |= {name: item for name, item in node.attributes.items() if item.reference}
+    results = as_outputs(operator.function(build, *node.inputs, **given))
+    return [item for item in results if isinstance(item, Value)]
+
+
+def misfit(node: Node, current: Signature, older: Signature) -> str:
+    """Why a node of `current` is not one of `older` but for its types, or nothing.
+
+    Attributes at their defaults are dropped, or given where the defaults differ.
+    """
     for name in list(node.attributes):
-        if name not in older.attributes:
+        if name not in older.attributes and not older.open:
             formal = current.attributes.get(name)
             if formal is None or node.attribute(name) != formal.default:
-                return f"the attribute '{name}' begins with opset {current.since}"
+                return f"the attribute '{name}' is not there"
             del node.attributes[name]
     for name, formal in older.attributes.items():
         changed = current.attributes.get(name)
-        if name not in node.attributes and changed is not None and changed.default != formal.default:
-            if changed.default is None or changed.required:
-                return f"the attribute '{name}' has another default before opset {current.since}"
-            node.set_attribute(name, changed.default)
-    for position, value in enumerate(node.inputs):
-        if value is None:
+        if name in node.attributes or changed is None or changed.default == formal.default:
             continue
-        wanted = older.formal_input(position)
-        if wanted is None:
-            return f"its input {position} begins with opset {current.since}"
-        found = types(value)
-        if found is not None and found not in older.types(wanted):
-            return f"{found} is not allowed for '{wanted.name}' before opset {current.since}"
+        if changed.default is None or changed.required:
+            return f"the attribute '{name}' has another default"
+        node.set_attribute(name, changed.default)
+    for position, value in enumerate(node.inputs):
+        if value is not None and older.formal_input(position) is None:
+            return f"its input {position} is not there"
     most = older.output_range[1]
     if most is not None and len(node.outputs) > most:
-        return f"its output {most} begins with opset {current.since}"
-    for position, value in enumerate(node.outputs):
-        formal_output, found = older.formal_output(position), types(value)
-        if formal_output is not None and found is not None and found not in older.types(formal_output):
-            return f"{found} is not allowed for '{formal_output.name}' before opset {current.since}"
+        return f"its output {most} is not there"
+    return ""
+
+
+def wrong_type(node: Node, version: Signature, types: Types) -> str:
+    """Which input or output is of a type that a version does not take, or nothing."""
+    sides = ((version.formal_input, node.inputs), (version.formal_output, node.outputs))
+    for formal_at, values in sides:
+        for position, value in enumerate(values):
+            formal = formal_at(position)
+            found = None if formal is None or value is None else types(value)
+            if formal is not None and found is not None and found not in version.types(formal):
+                return f"{found} is not allowed for '{formal.name}'"
     return ""

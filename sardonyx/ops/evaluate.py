@@ -15,6 +15,10 @@ from sardonyx.graph.sort import sort_graph
 from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain, standard
 from sardonyx.ops.convert import upgrade_model
 from sardonyx.ops.operator import as_outputs, attribute_values, takes_context
+from sardonyx.ops.tolerate import unite_constants
+
+Observe = Callable[[Value, Any], None]
+"""Told of a value, and what it is in this run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +31,13 @@ class Context:
     """Runs a subgraph: values of its inputs -> values of its outputs."""
     random: Callable[[float | None], np.random.Generator]
     """A generator for a node's `seed` attribute, or the evaluator's own for None."""
+    scope: Callable[[], dict[str, Any]] = dict
+    """Every value made so far that has a name, by name."""
 
 
-def evaluate(model: Model, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None) -> list[Any]:
+def evaluate(
+    model: Model, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None
+) -> list[Any]:
     """Run a model on the reference implementation; returns its outputs in order.
 
     >>> import sardonyx as sx
@@ -44,7 +52,14 @@ def evaluate(model: Model, inputs: Mapping[str, Any], outputs: Sequence[str] | N
 class Evaluator:
     """A model made ready to run on the reference implementation, any number of times."""
 
-    def __init__(self, model: Model, *, catalog: Catalog | None = None, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        *,
+        catalog: Catalog | None = None,
+        seed: int | None = None,
+        check_inputs: bool = True,
+    ) -> None:
         if model.graph is None:
             raise UnsupportedError("the model has no graph", hint="the file is empty or damaged")
         self.operators = standard() if catalog is None else catalog
@@ -54,20 +69,28 @@ class Evaluator:
         inline_functions(self.model)
         assert self.model.graph is not None
         self.graph = self.model.graph
+        unite_constants(self.graph)
         sort_graph(self.graph)
         for node in self.graph.all_nodes():
             self._operator(node)
         self._random = np.random.default_rng(seed)
+        self._check = check_input if check_inputs else _accept
 
     def run(
-        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], *,
-        intermediates: Callable[[str, Any], None] | None = None,
-    ) -> list[Any]:  # fmt: skip
-        """Run once. `intermediates(name, value)` is told of every value as it is made."""
+        self,
+        outputs: Sequence[str] | None,
+        inputs: Mapping[str, Any],
+        *,
+        observe: Observe | None = None,
+    ) -> list[Any]:
+        """Run once. `observe` is told of every value with what it is, those in subgraphs too."""
         values = self._bind(inputs)
         wanted = self._outputs(outputs)
+        if observe is not None:
+            for value, item in values.items():
+                observe(value, item)
         with np.errstate(all="ignore"):
-            self._run_nodes(self.graph, values, intermediates)
+            self._run_nodes(self.graph, values, observe)
         return [self._get(value, values, "the graph's outputs") for value in wanted]
 
     def _outputs(self, names: Sequence[str] | None) -> list[Value]:
@@ -82,7 +105,9 @@ class Evaluator:
 
     def _bind(self, inputs: Mapping[str, Any]) -> dict[Value, Any]:
         values: dict[Value, Any] = {
-            value: value.tensor.numpy() for value in self.graph.initializers if value.tensor is not None
+            value: value.tensor.numpy()
+            for value in self.graph.initializers
+            if value.tensor is not None
         }
         formals = {value.name: value for value in self.graph.inputs}
         overridable = {value.name: value for value in self.graph.initializers}
@@ -92,7 +117,7 @@ class Evaluator:
                 raise InputError(
                     f"the model has no input '{name}'", hint=f"its inputs are: {', '.join(formals)}"
                 )
-            values[value] = check_input(value, given)
+            values[value] = self._check(value, given)
         missing = [name for name, value in formals.items() if value not in values]
         if missing:
             value = formals[missing[0]]
@@ -100,27 +125,34 @@ class Evaluator:
         return values
 
     def _run_nodes(
-        self, graph: Graph, values: dict[Value, Any], told: Callable[[str, Any], None] | None = None
+        self, graph: Graph, values: dict[Value, Any], observe: Observe | None
     ) -> None:
         for node in graph.nodes:
-            results = self._run_node(node, values)
+            results = self._run_node(node, values, observe)
             for value, result in zip(node.outputs, results, strict=False):
                 values[value] = result
-                if told is not None and value.name:
-                    told(value.name, result)
+                if observe is not None:
+                    observe(value, result)
 
-    def _run_node(self, node: Node, values: dict[Value, Any]) -> tuple[Any, ...]:
+    def _run_node(
+        self, node: Node, values: dict[Value, Any], observe: Observe | None
+    ) -> tuple[Any, ...]:
         operator = self._operator(node)
         hook = operator.reference
         if hook is None:
             raise UnsupportedError(f"{node.where()} has no reference implementation")
-        arguments = [None if item is None else self._get(item, values, node.where()) for item in node.inputs]
+        arguments = [
+            None if item is None else self._get(item, values, node.where()) for item in node.inputs
+        ]
         extra: dict[str, Any] = {}
         if takes_context(hook):
             extra["context"] = Context(
-                node, len(node.outputs), lambda graph, given: self._run_graph(graph, given, values),
+                node,
+                len(node.outputs),
+                lambda graph, given: self._run_graph(graph, given, values, observe),
                 self._generator,
-            )  # fmt: skip
+                lambda: {value.name: item for value, item in values.items() if value.name},
+            )
         try:
             attributes = attribute_values(node, operator.newest())
             return as_outputs(hook(*arguments, **attributes, **extra))
@@ -134,14 +166,25 @@ class Evaluator:
                 f"{type(error).__name__}: {error}", where=f"{node.where()} with inputs {shapes}"
             ) from error
 
-    def _run_graph(self, graph: Graph, given: Sequence[Any], values: dict[Value, Any]) -> list[Any]:
+    def _run_graph(
+        self,
+        graph: Graph,
+        given: Sequence[Any],
+        values: dict[Value, Any],
+        observe: Observe | None,
+    ) -> list[Any]:
         for value in graph.initializers:
             if value.tensor is not None:
                 values[value] = value.tensor.numpy()
         for value, item in zip(graph.inputs, given, strict=False):
             values[value] = item
-        self._run_nodes(graph, values)
-        return [self._get(value, values, f"the outputs of subgraph '{graph.name}'") for value in graph.outputs]
+            if observe is not None:
+                observe(value, item)
+        self._run_nodes(graph, values, observe)
+        return [
+            self._get(value, values, f"the outputs of subgraph '{graph.name}'")
+            for value in graph.outputs
+        ]
 
     def _get(self, value: Value, values: dict[Value, Any], where: str) -> Any:
         try:
@@ -174,12 +217,16 @@ def _require_known_opsets(model: Model, operators: Catalog) -> None:
         if newest is not None and version > newest:
             raise UnsupportedError(
                 f"the model needs version {version} of '{domain or 'ai.onnx'}'",
-                hint=f"this version of sardonyx knows it up to {newest}; update it, or export for {newest}",
+                hint=f"{newest} is the newest known here; update sardonyx, or export for {newest}",
             )
 
 
+def _accept(value: Value, given: Any) -> Any:
+    return given
+
+
 def check_input(value: Value, given: Any) -> Any:
-    """What was fed for an input, as an array where a tensor is wanted; an error where it does not fit."""
+    """What was fed for an input, as an array where a tensor is wanted; raises if unfit."""
     wanted = value.type
     if not isinstance(wanted, TensorType):
         return given
@@ -202,7 +249,7 @@ def check_input(value: Value, given: Any) -> Any:
         )
         if not fits:
             raise InputError(
-                f"input '{value.name}' has the shape {list(array.shape)}, the model expects {wanted}"
+                f"input '{value.name}' has shape {list(array.shape)}, the model expects {wanted}"
             )
     return array
 

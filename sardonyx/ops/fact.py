@@ -11,7 +11,7 @@ from sardonyx.dims import Expression, Size, symbol
 from sardonyx.dims import broadcast as broadcast_sizes
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError
-from sardonyx.graph import Dimension, TensorType, Type
+from sardonyx.graph import Dimension, OptionalType, SequenceType, TensorType, Type
 from sardonyx.graph.types import element_text
 
 Sizes = tuple[Size | None, ...]
@@ -53,7 +53,7 @@ class Fact:
         return self.value
 
     def sizes(self) -> Sizes | None:
-        """The elements of a one-dimensional integer tensor, where at least their number is known."""
+        """The elements of an integer vector, where at least their number is known."""
         if self.value is not None:
             return tuple(_size(item) for item in self.value.reshape(-1))
         if self.rank == 1 and isinstance(self.shape and self.shape[0], int):
@@ -67,7 +67,11 @@ class Fact:
         return self.value.reshape(-1)[0]
 
     def with_value(self, value: NDArray[Any] | None) -> "Fact":
-        """The same fact with known elements."""
+        """The same fact with known elements; whole numbers among objects become plain ones."""
+        if value is None or value.dtype != object or self.dtype == DataType.STRING:
+            return replace(self, value=value)
+        if all(isinstance(item, int | np.integer) for item in value.flat):
+            value = value.astype(np.int64)
         return replace(self, value=value)
 
     def __str__(self) -> str:
@@ -100,7 +104,7 @@ def unknown(rank: int | None, dtype: DataType | None = None) -> Fact:
 def from_type(type_: Type | None) -> Fact:
     """What a declared type says; symbols become symbolic sizes."""
     if not isinstance(type_, TensorType):
-        return Fact(type_)
+        return Fact(None if type(type_) is Type else type_)
     element = type_.element if isinstance(type_.element, DataType) and type_.element else None
     shape = None if type_.shape is None else tuple(_from_dimension(size) for size in type_.shape)
     return Fact(None if type(type_) is TensorType else type_, element, shape)
@@ -118,15 +122,16 @@ def to_type(fact: Fact, hidden: str = "") -> Type | None:
         return fact.type
     if fact.dtype is None and fact.shape is None:
         return None
-    shape = None if fact.shape is None else tuple(_to_dimension(size, hidden) for size in fact.shape)
+    shape = (
+        None if fact.shape is None else tuple(_to_dimension(size, hidden) for size in fact.shape)
+    )
     return TensorType(fact.dtype, shape)
 
 
 def _to_dimension(size: Size | None, hidden: str) -> Dimension:
     if isinstance(size, Expression):
-        if hidden and any(name.startswith(hidden) for name in size.symbols):
-            return None
-        return str(size)
+        made_up = hidden and any(name.startswith(hidden) for name in size.symbols)
+        return None if made_up else str(size)
     return size
 
 
@@ -139,26 +144,17 @@ def of_array(array: Any, dtype: DataType | None = None) -> Fact:
     return Fact(None, dtype or from_numpy(array.dtype), array.shape, kept)
 
 
-def settled(value: NDArray[Any]) -> NDArray[Any]:
-    """An array of objects as plain whole numbers, where all of its elements are such.
-
-    >>> settled(np.array([2, 3], object)).dtype, settled(np.array([2, symbol("n")], object)).dtype
-    (dtype('int64'), dtype('O'))
-    """
-    if value.dtype == object and all(isinstance(item, int | np.integer) for item in value.flat):
-        return value.astype(np.int64)
-    return value
-
-
 def broadcast(*shapes: Sizes | None) -> Sizes | None:
-    """The shape of several shapes together under NumPy's broadcasting; None where one is unknown."""
+    """The shape of several together under NumPy's broadcasting; None where one is unknown."""
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes):
         return None
     rank = max(map(len, known), default=0)
     result: list[Size | None] = []
     for axis in range(-rank, 0):
-        result.append(_broadcast_axis([shape[axis] for shape in known if len(shape) >= -axis], known))
+        result.append(
+            _broadcast_axis([shape[axis] for shape in known if len(shape) >= -axis], known)
+        )
     return tuple(result)
 
 
@@ -218,8 +214,15 @@ def merge(left: Fact, right: Fact) -> Fact:
 def join(left: Fact, right: Fact) -> Fact:
     """What holds where a value is either of two: only what they agree in."""
     if not left.is_tensor or not right.is_tensor:
-        return left if left.type == right.type else Fact()
+        return left if left.type == right.type else Fact(_join_containers(left.type, right.type))
     shape: Sizes | None = None
     if left.shape is not None and right.shape is not None and left.rank == right.rank:
         shape = tuple(a if a == b else None for a, b in zip(left.shape, right.shape, strict=True))
     return tensor(left.dtype if left.dtype == right.dtype else None, shape)
+
+
+def _join_containers(left: Type | None, right: Type | None) -> Type | None:
+    for kind in (SequenceType, OptionalType):
+        if isinstance(left, kind) and isinstance(right, kind):
+            return kind(to_type(join(from_type(left.element), from_type(right.element))))
+    return None

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.dims import symbol
+from sardonyx.dims import Size, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError, SardonyxError
 from sardonyx.graph import Attribute, Function, Graph, Model, Node, SequenceType, Tensor, Value
 from sardonyx.graph.clone import Values, clone_graph, clone_model
+from sardonyx.graph.inline import drop_absent
 from sardonyx.ops.catalog import Catalog, canonical_domain, standard
-from sardonyx.ops.convert import Types, upgrade_model
+from sardonyx.ops.convert import upgrade_model
 from sardonyx.ops.fact import LARGEST_VALUE, Fact, from_type, merge, of_array, to_type
 from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
 
@@ -22,7 +23,7 @@ HIDDEN = "_unknown"
 
 @dataclass(frozen=True, slots=True)
 class InferContext:
-    """What `infer` may ask for beyond its inputs: how many outputs a node has, and its subgraphs."""
+    """What `infer` may ask for beyond its inputs: the number of outputs, and subgraphs."""
 
     node: Node
     outputs: int
@@ -56,24 +57,21 @@ def infer_facts(
     model: Model, *, strict: bool = False, catalog: Catalog | None = None
 ) -> dict[Value, Fact]:
     """What is known of every value of a model, whatever its opset version."""
+    return infer_all(model, strict=strict, catalog=catalog)[0]
+
+
+def infer_all(
+    model: Model, *, strict: bool = False, catalog: Catalog | None = None
+) -> tuple[dict[Value, Fact], list[InferenceError]]:
+    """What is known of every value of a model, and every contradiction that was met."""
     operators = standard() if catalog is None else catalog
     values: Values = {}
     twin = clone_model(model, values)
-    upgrade_model(twin, None, operators)
     inference = Inference(twin, operators, strict=strict)
+    upgrade_model(twin, None, operators, failed=inference.give_up)
     inference.run()
-    return {old: inference.facts[new] for old, new in values.items() if new in inference.facts}
-
-
-def value_types(model: Model, catalog: Catalog) -> Types:
-    """Type strings of a model's values, as far as they can be inferred."""
-    facts = infer_facts(model, catalog=catalog)
-
-    def type_of(value: Value) -> str | None:
-        fact = facts.get(value)
-        return None if fact is None else type_string(fact)
-
-    return type_of
+    facts = {old: inference.facts[new] for old, new in values.items() if new in inference.facts}
+    return facts, inference.findings
 
 
 def type_string(fact: Fact) -> str | None:
@@ -92,11 +90,12 @@ def _container_string(type_: Any) -> str | None:
     from sardonyx.graph import MapType, OptionalType, SparseTensorType
 
     if isinstance(type_, SequenceType | OptionalType):
-        inner = type_.element and type_string(from_type(type_.element))
+        inner = None if type_.element is None else type_string(from_type(type_.element))
         head = "seq" if isinstance(type_, SequenceType) else "optional"
         return inner and f"{head}({inner})"
     if isinstance(type_, MapType) and isinstance(type_.key, DataType):
-        inner = type_.value and type_string(from_type(type_.value))
+        inner = None if type_.value is None else type_string(from_type(type_.value))
+        inner = inner[7:-1] if inner and inner.startswith("tensor(") else inner
         return inner and f"map({type_.key.text}, {inner})"
     if isinstance(type_, SparseTensorType) and isinstance(type_.element, DataType):
         return f"sparse_tensor({type_.element.text})"
@@ -115,6 +114,12 @@ class Inference:
         self._functions = {function.key: function for function in model.functions}
         self._made_up = 0
         self._calls: list[Function] = []
+        self._given_up: set[Node] = set()
+
+    def give_up(self, node: Node, error: SardonyxError) -> None:
+        """Note that a node could not be brought to the newest version: its outputs are unknown."""
+        self._given_up.add(node)
+        self._report(node, InferenceError(error.what, hint=error.hint))
 
     def run(self) -> None:
         """Infer the main graph."""
@@ -131,11 +136,12 @@ class Inference:
         if inputs is not None:
             for value, fact in zip(graph.inputs, inputs, strict=False):
                 self.facts[value] = self._merged(fact, value, "input of a subgraph")
+        formals = set(graph.inputs)
         for value in graph.initializers:
-            if value not in self.facts and value.tensor is not None:
-                self.facts[value] = constant_fact(value.tensor)
-            elif value.tensor is not None:
+            if value in formals and value in self.facts:
                 self.facts[value] = replace(self.facts[value], value=None)
+            elif value.tensor is not None:
+                self.facts[value] = constant_fact(value.tensor)
         for node in graph.nodes:
             self._node(node)
         for value in graph.outputs:
@@ -168,7 +174,7 @@ class Inference:
         if function is not None:
             return tuple(self._call(node, function, facts))
         operator = self.operators.get((canonical_domain(node.domain), node.op_type))
-        if operator is None or operator.infer is None:
+        if operator is None or operator.infer is None or node in self._given_up:
             return ()
         return self._operator(node, operator, facts)
 
@@ -186,7 +192,7 @@ class Inference:
             raise
         except SardonyxError as error:
             raise InferenceError(error.what, hint=error.hint) from error
-        except Exception as error:  # noqa: BLE001 - a hook met a model its author did not foresee
+        except Exception as error:
             raise InferenceError(f"inference failed: {type(error).__name__}: {error}") from error
         return self._propagate(node, operator, facts, attributes, results)
 
@@ -202,14 +208,20 @@ class Inference:
             return results
         if any(isinstance(item, Fact) and _too_large(item) for item in results):
             return results
-        extra = {"context": InferContext(node, len(node.outputs), self.graph)} if takes_context(hook) else {}
+        extra = (
+            {"context": InferContext(node, len(node.outputs), self.graph)}
+            if takes_context(hook)
+            else {}
+        )
         try:
             with np.errstate(all="ignore"):
                 known = as_outputs(hook(*values, **attributes, **extra))
         except Exception:  # noqa: BLE001 - a value that cannot be followed is simply not known
             return results
         return tuple(
-            fact.with_value(np.asarray(value)) if isinstance(fact, Fact) and value is not None else fact
+            fact.with_value(np.asarray(value))
+            if isinstance(fact, Fact) and value is not None
+            else fact
             for fact, value in zip(results, known, strict=False)
         )
 
@@ -218,10 +230,12 @@ class Inference:
             raise InferenceError(f"function {function.name} calls itself")
         attributes: dict[str, Attribute] = {item.name: item for item in function.attribute_defaults}
         body = clone_graph(function.graph, None, attributes | node.attributes)
-        given = [fact or Fact() for fact in facts]
+        given = facts + [None] * (len(body.inputs) - len(facts))
+        absent = {value for value, fact in zip(body.inputs, given, strict=False) if fact is None}
+        drop_absent(body, absent)
         self._calls.append(function)
         try:
-            return self.graph(body, given + [Fact()] * (len(body.inputs) - len(given)))
+            return self.graph(body, [fact or Fact() for fact in given])
         finally:
             self._calls.pop()
 
@@ -243,13 +257,12 @@ class Inference:
         """Give sizes that are only known at run time a name, so that equal ones stay equal."""
         if fact.shape is None or None not in fact.shape:
             return fact
-        shape = []
-        for size in fact.shape:
-            if size is None:
-                self._made_up += 1
-                size = symbol(f"{HIDDEN}{self._made_up}")
-            shape.append(size)
-        return replace(fact, shape=tuple(shape))
+        shape = tuple(self._fresh() if size is None else size for size in fact.shape)
+        return replace(fact, shape=shape)
+
+    def _fresh(self) -> Size:
+        self._made_up += 1
+        return symbol(f"{HIDDEN}{self._made_up}")
 
     def _report(self, node: Node, error: InferenceError) -> None:
         located = InferenceError(error.what, where=error.where or node.where(), hint=error.hint)

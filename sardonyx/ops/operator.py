@@ -40,6 +40,12 @@ class Operator:
     signatures: ClassVar[tuple[str, ...]] = ()
     random: ClassVar[bool] = False
     """True where equal inputs may give different outputs: never folded."""
+    width_matters: ClassVar[bool] = False
+    """True where computing in a wider element type would change results: saturation, bits."""
+    output_counts: ClassVar[dict[int, tuple[int, ...]]] = {}
+    """By version: the only numbers of outputs a node may have, where not every number will do."""
+    open_attributes: ClassVar[bool] = False
+    """True where a node may carry attributes that the signature does not name."""
 
     infer: ClassVar[Hook | None] = None
     reference: ClassVar[Hook | None] = None
@@ -50,20 +56,20 @@ class Operator:
         if "name" not in cls.__dict__:
             cls.name = cls.__name__
         for key, hook in list(cls.__dict__.items()):
-            if key in _HOOKS or key.startswith(("upgrade_", "downgrade_")):
-                if hook is not None and not isinstance(hook, staticmethod):
-                    setattr(cls, key, staticmethod(hook))
+            is_hook = key in _HOOKS or key.startswith(("upgrade_", "downgrade_"))
+            if is_hook and hook is not None and not isinstance(hook, staticmethod):
+                setattr(cls, key, staticmethod(hook))
 
     @classmethod
     def versions(cls) -> tuple[Signature, ...]:
         """All signatures, oldest first."""
-        return _versions(cls)
+        return _versions(cls.signatures)
 
     @classmethod
     def at(cls, opset: int) -> Signature | None:
-        """The signature in force at an opset version, or None where the operator is not there yet."""
+        """The signature in force at an opset version; None where the operator is not there yet."""
         found = None
-        for version in _versions(cls):
+        for version in _versions(cls.signatures):
             if version.since <= opset:
                 found = version
         return found
@@ -71,12 +77,14 @@ class Operator:
     @classmethod
     def newest(cls) -> Signature:
         """The newest signature that is not merely a deprecation."""
-        return [version for version in _versions(cls) if version.inputs or version.outputs][-1]
+        return [
+            version for version in _versions(cls.signatures) if version.inputs or version.outputs
+        ][-1]
 
 
 @cache
-def _versions(cls: type[Operator]) -> tuple[Signature, ...]:
-    return tuple(sorted(map(parse_signature, cls.signatures), key=lambda version: version.since))
+def _versions(lines: tuple[str, ...]) -> tuple[Signature, ...]:
+    return tuple(sorted(map(parse_signature, lines), key=lambda version: version.since))
 
 
 @cache
@@ -93,7 +101,7 @@ def attribute_values(node: Node, version: Signature) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, formal in version.attributes.items():
         given = node.attributes.get(name)
-        if given is not None and (given.value is not None or given.type not in AttributeType):
+        if given is not None and given.value is not None:
             values[name] = plain_value(given)
         elif formal.default is REQUIRED:
             raise UnsupportedError(
@@ -101,8 +109,8 @@ def attribute_values(node: Node, version: Signature) -> dict[str, Any]:
             )
         else:
             values[name] = formal.default
-    for name, given in node.attributes.items():
-        if name not in values:
+    for name in node.attributes:
+        if name not in values and not version.open:
             raise UnsupportedError(
                 f"{node.where()} has the attribute '{name}', which its operator does not know",
                 hint="remove it, or check the model's opset version",
@@ -146,5 +154,3 @@ def tensor_of(value: Any) -> Tensor:
             array = array.astype(np.float32)
         value = array
     return Tensor(value)
-
-

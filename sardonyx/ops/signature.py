@@ -1,6 +1,6 @@
 """Signatures of operators, written as one line for each version.
 
-`13(X: T, B?: T, rest*: each V, axis: int = -1, mode?: string) -> (Y: T, mask?: B); T: floats; B: bool`
+`13(X: T, B?: T, rest*: each V, axis: int = -1, mode?: string) -> (Y: T, M?: B); T: floats; B: bool`
 
 Inputs come first, then attributes; `?` marks what may be absent, `*` and `+` any number (from none,
 from one), `each` that their types may differ. An attribute without `?` or default is required.
@@ -101,6 +101,8 @@ class Signature:
     attributes: dict[str, AttributeFormal]
     constraints: dict[str, tuple[str, ...]]
     deprecated: bool = False
+    open: bool = False
+    """True where a node may have attributes beyond these, which hooks read from the node."""
 
     def types(self, formal: Formal) -> tuple[str, ...]:
         """The types a formal input or output may have."""
@@ -132,10 +134,12 @@ def _formal(formals: tuple[Formal, ...], position: int) -> Formal | None:
 
 
 def _range(formals: tuple[Formal, ...]) -> tuple[int, int | None]:
-    needed = [index + 1 for index, item in enumerate(formals) if item.arity in (Arity.ONE, Arity.SOME)]
+    needed = [
+        index + 1 for index, item in enumerate(formals) if item.arity in (Arity.ONE, Arity.SOME)
+    ]
     if not formals or not formals[-1].arity.variadic:
         return max(needed, default=0), len(formals)
-    return max(needed[-1:] + [len(formals) - 1]), None
+    return max([*needed[-1:], len(formals) - 1]), None
 
 
 @cache
@@ -160,7 +164,9 @@ def parse_signature(line: str) -> Signature:
             attributes[made.name] = made
     outside = (outside or "").strip()
     outputs = _split(outside[1:-1] if outside.startswith("(") else outside)
-    limits = dict(_parse_constraint(item) for item in (constraints or "").split(";") if item.strip())
+    limits = dict(
+        _parse_constraint(item) for item in (constraints or "").split(";") if item.strip()
+    )
     formals = tuple(made for item in outputs if isinstance(made := _parse_item(item), Formal))
     return Signature(int(since), tuple(inputs), formals, attributes, limits, deprecated is not None)
 

@@ -34,7 +34,9 @@ def one_node(
     or full declarations. `version` is the operator's domain's version, where it is not the default.
     """
     given = {name: item for name, item in inputs.items() if item is not None}
-    names = arguments or [name if item is not None else "" for name, item in inputs.items()]
+    names = list(arguments or (name if item is not None else "" for name, item in inputs.items()))
+    while names and not names[-1]:
+        names.pop()
     declared = [
         onnx.ValueInfoProto(name=item) if isinstance(item, str) else item
         for item in outputs

@@ -88,8 +88,8 @@ def test_defaults_are_those_of_the_operators():
     inputs = layer("RNN", states=False)
     for name, alpha, beta in [("ThresholdedRelu", 1, 0), ("Affine", 1, 0), ("ScaledTanh", 1, 1)]:
         plain = one_node("RNN", inputs, ["Y"], activations=[name])
-        said = one_node("RNN", inputs, ["Y"], hidden_size=HIDDEN, activations=[name], activation_alpha=[float(alpha)],
-                        activation_beta=[float(beta)])  # fmt: skip
+        said = one_node("RNN", inputs, ["Y"], hidden_size=HIDDEN, activations=[name],
+                        activation_alpha=[float(alpha)], activation_beta=[float(beta)])  # fmt: skip
         same(run_here(plain, inputs), run_there(said, inputs))
 
 

@@ -1,0 +1,94 @@
+# mypy: disable-error-code="misc"
+"""Linear models of `ai.onnx.ml`."""
+
+import numpy as np
+
+from sardonyx.dtypes import DataType
+from sardonyx.errors import EvaluationError
+from sardonyx.ops.fact import Fact, tensor
+from sardonyx.ops.ml_scores import (
+    Labels,
+    label_fact,
+    labels_of,
+    one_label,
+    row_count,
+    rows,
+    transform,
+    two_columns,
+    vector,
+)
+from sardonyx.ops.operator import Operator
+from sardonyx.ops.precision import Array
+
+Floats = tuple[float, ...]
+
+
+def _scores(x: Array, coefficients: Floats | None, intercepts: Floats | None, count: int) -> Array:
+    """X times each column of coefficients, plus intercepts: a column for each of `count` models."""
+    table = rows(x).astype(np.float32)
+    weights = vector(coefficients)
+    if weights.size != count * table.shape[1]:
+        raise EvaluationError(
+            f"{weights.size} coefficients for {count} models of {table.shape[1]} features"
+        )
+    result: Array = table @ weights.reshape(count, table.shape[1]).T
+    return result + vector(intercepts) if intercepts else result
+
+
+class LinearClassifier(Operator):
+    """A score for each class, linear in the features, and the class with the largest."""
+
+    domain = "ai.onnx.ml"
+    signatures = (
+        "1(X: T1, classlabels_ints?: ints, classlabels_strings?: strings, coefficients: floats, "
+        "intercepts?: floats, multi_class: int = 0, post_transform: string = 'NONE') "
+        "-> (Y: T2, Z: tensor(float)); T1: double float int32 int64; T2: int64 string",
+    )
+
+    def infer(
+        x: Fact, classlabels_ints: tuple[int, ...] | None,
+        classlabels_strings: tuple[str, ...] | None, coefficients: Floats,
+        intercepts: Floats | None, multi_class: int, post_transform: str,
+    ) -> tuple[Fact, Fact]:  # fmt: skip
+        labels = (classlabels_ints, classlabels_strings)
+        count = len(labels_of(labels)) or None
+        return label_fact(labels, x), tensor(DataType.FLOAT, (row_count(x), count))
+
+    def reference(
+        x: Array, classlabels_ints: tuple[int, ...] | None,
+        classlabels_strings: tuple[str, ...] | None, coefficients: Floats,
+        intercepts: Floats | None, multi_class: int, post_transform: str,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        labels: Labels = (classlabels_ints, classlabels_strings)
+        names = labels_of(labels)
+        features = max(rows(x).shape[1], 1)
+        scores = _scores(x, coefficients, intercepts, len(coefficients) // features)
+        if scores.shape[1] > 1:
+            return names[scores.argmax(1)], transform(scores, post_transform)
+        score = scores[:, 0]
+        chosen = one_label(score > 0, labels)
+        if len(names) == 2:
+            return chosen, two_columns(score, post_transform, probability=True)
+        return chosen, transform(scores, post_transform)
+
+
+class LinearRegressor(Operator):
+    """Targets that are linear in the features."""
+
+    domain = "ai.onnx.ml"
+    signatures = (
+        "1(X: T, coefficients?: floats, intercepts?: floats, post_transform: string = 'NONE', "
+        "targets: int = 1) -> Y: tensor(float); T: double float int32 int64",
+    )
+
+    def infer(
+        x: Fact, coefficients: Floats | None, intercepts: Floats | None, post_transform: str,
+        targets: int,
+    ) -> Fact:  # fmt: skip
+        return tensor(DataType.FLOAT, (row_count(x), targets))
+
+    def reference(
+        x: Array, coefficients: Floats | None, intercepts: Floats | None, post_transform: str,
+        targets: int,
+    ) -> Array:  # fmt: skip
+        return transform(_scores(x, coefficients, intercepts, targets), post_transform)
