@@ -79,7 +79,7 @@ NEWEST_OPSETS = {
     "ai.onnx.preview": 1,
     "com.microsoft": 1,
 }
-"""The newest version of each domain that is known whole."""
+"""The newest version of each domain that is known; of `com.microsoft`, what real models use."""
 
 Catalog = Mapping[tuple[str, str], type[Operator]]
 

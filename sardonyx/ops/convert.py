@@ -71,6 +71,9 @@ def upgrade_model(
         for spelling in list(opsets):
             domain = canonical_domain(spelling)
             target = targets.get(domain)
+            if target is not None and opsets[spelling] < 1:
+                what = f"'{domain or 'ai.onnx'}' has no version {opsets[spelling]}"
+                raise ConversionError(what, hint="versions begin with 1")
             while target is not None and opsets[spelling] < target:
                 changed = _changed(operators, domain, opsets[spelling])
                 opsets[spelling] += 1

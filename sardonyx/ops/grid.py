@@ -19,6 +19,7 @@ from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array, widen
 
 _OLD_NAMES = {"linear": "bilinear", "cubic": "bicubic"}
+_NEW_NAMES = {old: name for name, old in _OLD_NAMES.items()}
 
 
 class GridSample(Operator):
@@ -71,12 +72,12 @@ class GridSample(Operator):
         rank = known_rank(x) or known_rank(grid)
         if rank is None:
             raise ConversionError("the rank of the image must be declared")
-        return Sampler(build, x, grid, rank - 2, bool(align_corners), mode, padding_mode).result()
+        name = _NEW_NAMES.get(mode, mode)
+        return Sampler(build, x, grid, rank - 2, bool(align_corners), name, padding_mode).result()
 
     def upgrade_16(node: Node, build: Builder) -> None:
-        new = {old: name for name, old in _OLD_NAMES.items()}
         mode = node.attribute("mode", "bilinear")
-        node.set_attribute("mode", new.get(mode, mode))
+        node.set_attribute("mode", _NEW_NAMES.get(mode, mode))
 
     def downgrade_20(node: Node, build: Builder) -> Value | None:
         mode = node.attribute("mode", "linear")

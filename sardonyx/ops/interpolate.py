@@ -73,16 +73,20 @@ def positions(line: Line, mode: str, dtype: Any) -> Array:
     steps = np.arange(line.result, dtype=dtype)
     scale, size, width = dtype(line.scale), dtype(line.size), dtype(line.width)
     half = dtype(0.5)
+
+    def back(places: Array) -> Array:
+        return places * size / width if line.width == line.result else places / scale
+
     match mode:
         case "half_pixel":
-            return (steps + half) / scale - half
+            return back(steps + half) - half
         case "pytorch_half_pixel":
-            return (steps + half) / scale - half if line.result > 1 else np.zeros_like(steps)
+            return back(steps + half) - half if line.result > 1 else np.zeros_like(steps)
         case "half_pixel_symmetric":
             offset = size / 2 * (1 - line.result / width)
-            return (offset + (steps + half) / scale - half).astype(dtype)
+            return (offset + back(steps + half) - half).astype(dtype)
         case "asymmetric":
-            return steps / scale
+            return back(steps)
         case "align_corners":
             return np.zeros_like(steps) if width == 1 else steps * (size - 1) / (width - 1)
         case "tf_crop_and_resize":

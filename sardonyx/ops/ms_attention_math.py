@@ -67,7 +67,8 @@ def score_bias(
     """
     total = None
     if mask is not None:
-        total = mask_bias(mask, batch, queries, keys, filtered or MASK_FILTER)
+        outside = MASK_FILTER if filtered is None else filtered
+        total = mask_bias(mask, batch, queries, keys, outside)
     if causal:
         later = np.arange(keys) > np.arange(queries)[:, None] + before
         total = np.where(later, LOWEST, np.float32(0) if total is None else total)

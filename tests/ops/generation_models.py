@@ -18,7 +18,7 @@ class Weights:
     def __init__(self, seed: int) -> None:
         generator = np.random.default_rng(seed)
         shapes = {"words": (WORDS, HIDDEN), "sources": (WORDS, HIDDEN), "places": (40, HIDDEN)}
-        shapes |= {name: (HIDDEN, HIDDEN) for name in ("sq", "sk", "sv", "cq", "ck", "cv")}
+        shapes |= dict.fromkeys(("sq", "sk", "sv", "cq", "ck", "cv"), (HIDDEN, HIDDEN))
         shapes |= {"merged": (HIDDEN, 3 * HIDDEN), "out": (HIDDEN, WORDS)}
         self.arrays = {
             name: (generator.standard_normal(shape) * 0.7).astype(np.float32)

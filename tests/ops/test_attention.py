@@ -10,7 +10,8 @@ from onnx.reference import ReferenceEvaluator
 from sardonyx.errors import InferenceError, SardonyxError
 from sardonyx.ops.build import Builder
 from sardonyx.ops.catalog import standard
-from sardonyx.ops.convert import function_results, replace_node
+from sardonyx.ops.convert import function_results
+from sardonyx.ops.replace import replace_node
 from tests.ops.one_node import (
     inferred,
     load,

@@ -8,9 +8,9 @@ from onnx import parser
 
 from sardonyx.errors import SardonyxError, UnsupportedError
 from sardonyx.ops.build import Builder
-from sardonyx.ops.convert import replace_node
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.ops.gradients import RULES
+from sardonyx.ops.replace import replace_node
 from sardonyx.ops.training import Gradient
 from tests.ops.one_node import inferred, load, same
 

@@ -90,7 +90,7 @@ def test_antialias_and_exclusion(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_crop_and_resize(mode: str) -> None:
-    region = np.float32([0, 0, 0.2, -0.3, 1, 1, 0.9, 1.2])
+    region = np.float32([0, 0, 0.2, -0.37, 1, 1, 0.9, 1.23])
     inputs = {"x": X, "r": region, "f": None, "s": np.int64([1, 2, 4, 6])}
     how = {
         "mode": mode, "coordinate_transformation_mode": "tf_crop_and_resize",
