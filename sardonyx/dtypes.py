@@ -133,7 +133,9 @@ _LAYOUTS = {
 _BY_NUMPY = {layout.numpy: kind for kind, layout in _LAYOUTS.items()}
 
 FLOATS = frozenset(
-    kind for kind in DataType if kind.name.startswith(("FLOAT", "BFLOAT")) or kind == DataType.DOUBLE
+    kind
+    for kind in DataType
+    if kind.name.startswith(("FLOAT", "BFLOAT")) or kind == DataType.DOUBLE
 )
 """All real floating-point types."""
 INTEGERS = frozenset(kind for kind in DataType if kind.name.startswith(("INT", "UINT")))
@@ -144,7 +146,9 @@ def _layout(kind: DataType) -> _Layout:
     try:
         return _LAYOUTS[kind]
     except KeyError:
-        raise TensorError("the element type is UNDEFINED", hint="set the tensor's data_type") from None
+        raise TensorError(
+            "the element type is UNDEFINED", hint="set the tensor's data_type"
+        ) from None
 
 
 def data_type(number: int) -> DataType:
@@ -158,7 +162,7 @@ def data_type(number: int) -> DataType:
     except ValueError:
         raise UnsupportedError(
             f"element type {number} is unknown",
-            hint=f"known types are {min(_LAYOUTS):d} to {max(_LAYOUTS):d}; a newer sardonyx may know it",
+            hint=f"known are {min(_LAYOUTS):d} to {max(_LAYOUTS):d}; a newer sardonyx may know it",
         ) from None
 
 
@@ -174,11 +178,15 @@ def from_numpy(dtype: object) -> DataType:
         return kind
     if wanted.kind in "OUSTa":
         return DataType.STRING
-    raise UnsupportedError(f"NumPy type {wanted} has no ONNX element type", hint="cast the array first")
+    raise UnsupportedError(
+        f"NumPy type {wanted} has no ONNX element type", hint="cast the array first"
+    )
 
 
 def pack(codes: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     """Codes of 2, 4 or 6 bits, one a byte -> a dense stream, first element in the lowest bits.
+
+    Bits of a byte above the code do not count.
 
     >>> pack(np.array([1, 2, 3], np.uint8), 4).tolist()
     [33, 3]
@@ -186,7 +194,7 @@ def pack(codes: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     codes_each, bytes_each = _GROUPS[bits]
     groups = -(-codes.size // codes_each)
     padded = np.zeros(groups * codes_each, np.uint8)
-    padded[: codes.size] = codes.reshape(-1)
+    padded[: codes.size] = codes.reshape(-1) & np.uint8((1 << bits) - 1)
     stream = np.zeros(groups * bytes_each, np.uint8)
     for position in range(codes_each):
         at, shift = divmod(position * bits, 8)

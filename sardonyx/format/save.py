@@ -105,7 +105,15 @@ def to_text(model: Model) -> str:
 
 
 def save_tensor(tensor: Tensor, target: str | os.PathLike[str]) -> None:
-    """Write a tensor by itself, as test data is."""
+    """Write a tensor by itself, as test data is.
+
+    >>> import tempfile
+    >>> from sardonyx.format.load import load_tensor
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_tensor(Tensor([1.5, 2.5]), f"{folder}/t.pb")
+    ...     load_tensor(f"{folder}/t.pb").numpy().tolist()
+    [1.5, 2.5]
+    """
     with replacing(Path(target)) as staged:
         write_pieces(staged, write_tensor(tensor, tensor.name).finish())
 

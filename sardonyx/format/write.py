@@ -441,8 +441,7 @@ def array_bytes(values: np.ndarray[Any, Any]) -> Buffer:
     kind = from_numpy(values.dtype)
     values = np.ascontiguousarray(values)
     if kind.bits < 8:
-        mask = np.uint8((1 << kind.bits) - 1)
-        return pack(values.view(np.uint8) & mask, kind.bits).tobytes()
+        return pack(values.view(np.uint8), kind.bits).tobytes()
     return values.reshape(-1).view(np.uint8).data
 
 

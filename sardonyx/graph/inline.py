@@ -13,7 +13,16 @@ from sardonyx.graph.node import Node, Value
 def inline_functions(model: Model, wanted: Callable[[Function], bool] = lambda _: True) -> int:
     """Inline every call of the functions that `wanted` accepts; returns how many calls there were.
 
-    Functions that nothing calls any more are dropped.
+    The functions themselves are dropped.
+
+    >>> body = Graph("Twice")
+    >>> x = body.add_input("x")
+    >>> body.outputs.append(body.add("Add", [x, x], ["y"]).output)
+    >>> model = Model(Graph("main"))
+    >>> model.functions = [Function("local", "Twice", body)]
+    >>> call = model.graph.add("Twice", [model.graph.add_input("a")], ["b"], domain="local")
+    >>> inline_functions(model), [node.op_type for node in model.graph.nodes]
+    (1, ['Add'])
     """
     functions = {function.key: function for function in model.functions if wanted(function)}
     count = 0
@@ -68,7 +77,7 @@ def inline_call(node: Node, function: Function, names: Names) -> None:
         else:
             values[formal] = actual
     copy = clone_graph(body, values, attributes)
-    _drop_absent(copy, absent)
+    drop_absent(copy, absent)
     results = list(copy.outputs)[: len(node.outputs)]
     _name_apart(copy, node, names)
     copy.outputs.clear()
@@ -87,7 +96,8 @@ def inline_call(node: Node, function: Function, names: Names) -> None:
     graph.nodes.remove(node)
 
 
-def _drop_absent(graph: Graph, absent: set[Value]) -> None:
+def drop_absent(graph: Graph, absent: set[Value]) -> None:
+    """Let no node read inputs of a function that its caller does not give."""
     if not absent:
         return
     for part in graph.walk():
