@@ -13,7 +13,7 @@ from sardonyx.version import VERSION
 
 if TYPE_CHECKING:
     from sardonyx.api import save
-    from sardonyx.check import Finding, check, find_problems
+    from sardonyx.checker import Finding, check, find_problems
     from sardonyx.dtypes import DataType
     from sardonyx.errors import (
         CheckError,
@@ -74,7 +74,7 @@ __version__ = VERSION
 
 _HOMES = {
     "sardonyx.api": "save",
-    "sardonyx.check": "Finding check find_problems",
+    "sardonyx.checker": "Finding check find_problems",
     "sardonyx.dtypes": "DataType",
     "sardonyx.errors": (
         "CheckError ConversionError EvaluationError ExternalDataError FormatError GraphError "

@@ -84,6 +84,15 @@ class DataType(IntEnum):
         """True for signed and unsigned integers of any width; not for bool."""
         return self in INTEGERS
 
+    @property
+    def since_ir(self) -> int:
+        """The IR version that brought this type.
+
+        >>> DataType.FLOAT.since_ir, DataType.INT4.since_ir
+        (1, 10)
+        """
+        return _SINCE_IR.get(self, 1)
+
     def raw_size(self, count: int) -> int:
         """Bytes that `count` elements take in raw storage.
 
@@ -129,6 +138,21 @@ _LAYOUTS = {
     DataType.INT2: _Layout(np.dtype(ml_dtypes.int2), 2, "int32_data"),
     DataType.FLOAT6E2M3: _Layout(np.dtype(ml_dtypes.float6_e2m3fn), 6, "int32_data"),
     DataType.FLOAT6E3M2: _Layout(np.dtype(ml_dtypes.float6_e3m2fn), 6, "int32_data"),
+}
+_SINCE_IR = {
+    DataType.BFLOAT16: 4,
+    DataType.FLOAT8E4M3FN: 9,
+    DataType.FLOAT8E4M3FNUZ: 9,
+    DataType.FLOAT8E5M2: 9,
+    DataType.FLOAT8E5M2FNUZ: 9,
+    DataType.UINT4: 10,
+    DataType.INT4: 10,
+    DataType.FLOAT4E2M1: 11,
+    DataType.FLOAT8E8M0: 12,
+    DataType.UINT2: 13,
+    DataType.INT2: 13,
+    DataType.FLOAT6E2M3: 14,
+    DataType.FLOAT6E3M2: 14,
 }
 _BY_NUMPY = {layout.numpy: kind for kind, layout in _LAYOUTS.items()}
 

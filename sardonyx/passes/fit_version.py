@@ -60,23 +60,6 @@ _RELEASES: dict[str, dict[tuple[int, int], tuple[int, int, int]]] = {
 }
 """The IR version, opset and ai.onnx.ml opset that each release reads at most."""
 
-_ELEMENTS = {
-    DataType.BFLOAT16: 4,
-    DataType.FLOAT8E4M3FN: 9,
-    DataType.FLOAT8E4M3FNUZ: 9,
-    DataType.FLOAT8E5M2: 9,
-    DataType.FLOAT8E5M2FNUZ: 9,
-    DataType.UINT4: 10,
-    DataType.INT4: 10,
-    DataType.FLOAT4E2M1: 11,
-    DataType.FLOAT8E8M0: 12,
-    DataType.UINT2: 13,
-    DataType.INT2: 13,
-    DataType.FLOAT6E2M3: 14,
-    DataType.FLOAT6E3M2: 14,
-}
-"""The IR version that brought an element type."""
-
 
 def fit_version(model: Model, release: str) -> Model:
     """A copy of `model` that the given release reads, such as `"onnxruntime>=1.20"`.
@@ -169,9 +152,8 @@ def _type_needs(type_: Type | None, name: str) -> Iterator[tuple[int, str]]:
         case SparseTensorType():
             yield 8, f"the sparse type of '{name}'"
         case TensorType():
-            if type_.element in _ELEMENTS:
-                element = DataType(type_.element)
-                yield _ELEMENTS[element], f"{element.text} in '{name}'"
+            if isinstance(type_.element, DataType):
+                yield type_.element.since_ir, f"{type_.element.text} in '{name}'"
         case OptionalType():
             yield 8, f"the optional type of '{name}'"
             yield from _type_needs(type_.element, name)
