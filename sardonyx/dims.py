@@ -125,7 +125,13 @@ class Expression:
                 f"({atom})" if isinstance(atom, Operation) and not alone else str(atom)
                 for atom in product
             )
-            body = names if magnitude == 1 and names else f"{magnitude}*{names}" if names else str(magnitude)
+            body = (
+                names
+                if magnitude == 1 and names
+                else f"{magnitude}*{names}"
+                if names
+                else str(magnitude)
+            )
             pieces.append(("-" if factor < 0 else "+", body))
         pieces.sort(key=lambda piece: (piece[0] == "-", piece[1].isdigit()))
         text = "".join(sign + body for sign, body in pieces)
@@ -160,7 +166,7 @@ def remainder(left: Size, right: Size) -> Size:
     """`left % right`."""
     if isinstance(left, int) and isinstance(right, int):
         return left % right if right else 0
-    if right == 1 or left == right or _divide_terms(left, right) is not None:
+    if right in (1, left) or _divide_terms(left, right) is not None:
         return 0
     return _expression({(Operation(("%", left, right)),): 1})
 
@@ -189,7 +195,7 @@ def broadcast(left: Size, right: Size) -> Size | None:
     >>> broadcast(1, symbol("n")), broadcast(3, symbol("n")), broadcast(2, 3)
     (n, 3, None)
     """
-    if left == right or right == 1:
+    if right in (left, 1):
         return left
     if left == 1:
         return right
@@ -222,7 +228,8 @@ def is_nonnegative(size: Size) -> bool:
     if isinstance(size, int):
         return size >= 0
     return all(
-        factor >= 0 and all(map(_atom_is_nonnegative, atoms)) for atoms, factor in size.terms.items()
+        factor >= 0 and all(map(_atom_is_nonnegative, atoms))
+        for atoms, factor in size.terms.items()
     )
 
 

@@ -1,4 +1,7 @@
-"""Imports obey the table of layers in ARCHITECTURE.md: own package, or strictly lower levels."""
+"""Imports obey the table of layers in ARCHITECTURE.md: own package, or strictly lower levels.
+
+The small modules of level 0 count as one package.
+"""
 
 import ast
 import re
@@ -49,7 +52,7 @@ def test_imports_go_down() -> None:
             continue
         own = path.relative_to(ROOT / "sardonyx").parts[0].removesuffix(".py")
         for other in imports(path):
-            if other in known and other != own and known[other] >= known[own]:
+            if other in known and other != own and known[other] >= max(known[own], 1):
                 wrong.append(f"{path.relative_to(ROOT)} (level {known[own]}) imports {other}")
     assert wrong == []
 

@@ -50,11 +50,27 @@ def convert_opset(
             raise ConversionError(
                 f"'{domain or 'ai.onnx'}' has no version {wanted}", hint=f"known are 1 to {newest}"
             )
+    _require_known(twin, domain, standard() if catalog is None else catalog)
     if version >= current:
         upgrade_model(twin, {domain: version}, catalog)
     else:
         downgrade_model(twin, version, domain, catalog)
     return twin
+
+
+def _require_known(model: Model, domain: str, operators: Catalog) -> None:
+    """Refuse operators of which no version is known: nothing says what they were before."""
+    functions = {function.key for function in model.functions}
+    unknown = [
+        node.where()
+        for graph in model.graphs()
+        for node in graph.nodes
+        if canonical_domain(node.domain) == domain
+        and (domain, node.op_type) not in operators
+        and (node.domain, node.op_type, node.overload) not in functions
+    ]
+    if unknown:
+        raise ConversionError(f"operators are not known: {', '.join(unknown[:20])}")
 
 
 def upgrade_model(

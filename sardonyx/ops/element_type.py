@@ -46,6 +46,13 @@ def _declared(value: Value) -> DataType | None:
 
 def _made(node: Node, index: int) -> Any:
     """The type of a node's output, or the inputs that have the same type."""
+    operator = standard().get((canonical_domain(node.domain), node.op_type))
+    version = None if operator is None else operator.newest()
+    formal = None if version is None else version.formal_output(index)
+    if version is not None and formal is not None:
+        types = version.types(formal)
+        if len(types) == 1 or not any(text.startswith("tensor(") for text in types):
+            return _BY_TEXT.get(types[0])
     for name in ("to", "dtype", "output_dtype"):
         number = node.attribute(name)
         if isinstance(number, int) and number in _NUMBERS:
@@ -53,14 +60,8 @@ def _made(node: Node, index: int) -> Any:
     held = node.attributes.get("value")
     if held is not None and held.type == AttributeType.TENSOR:
         return held.value.dtype
-    operator = standard().get((canonical_domain(node.domain), node.op_type))
-    version = None if operator is None else operator.newest()
-    formal = None if version is None else version.formal_output(index)
     if version is None or formal is None:
         return None
-    types = version.types(formal)
-    if len(types) == 1:
-        return _BY_TEXT.get(types[0])
     formals = [version.formal_input(position) for position in range(len(node.inputs))]
     return [
         value

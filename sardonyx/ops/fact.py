@@ -71,7 +71,7 @@ class Fact:
         if value is None or value.dtype != object or self.dtype == DataType.STRING:
             return replace(self, value=value)
         if all(isinstance(item, int | np.integer) for item in value.flat):
-            value = value.astype(np.int64)
+            value = value.astype(bool if self.dtype == DataType.BOOL else np.int64)
         return replace(self, value=value)
 
     def __str__(self) -> str:

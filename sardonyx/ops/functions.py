@@ -94,59 +94,6 @@ def definitions() -> Mapping[tuple[str, str, int], Definition]:
     return found
 
 
-def function_body(
-    domain: str,
-    op_type: str,
-    node: bytes,
-    opset_imports: dict[str, int],
-    *,
-    input_types: Callable[[], list[bytes]],
-) -> bytes | None:
-    """The FunctionProto that a NodeProto's operator stands for, or None where it is no function.
-
-    The body belongs to the operator sets imported and to the node's attributes; `input_types` is
-    asked for the TypeProtos of its inputs where the body depends on them.
-
-    >>> from sardonyx.format.protos import proto_class
-    >>> node = proto_class("NodeProto")(op_type="GreaterOrEqual", input=["a", "b"], output=["c"])
-    >>> body = function_body("", "GreaterOrEqual", node.SerializeToString(), {"": 16},
-    ...                      input_types=list)
-    >>> [node.op_type for node in proto_class("FunctionProto").FromString(body).node]
-    ['Greater', 'Equal', 'Or']
-    """
-    from sardonyx.format.read_types import read_type
-
-    if domain not in opset_imports or not is_function(domain, op_type, opset_imports):
-        return None
-
-    def types() -> list[Type | None]:
-        try:
-            contents = input_types()
-        except RuntimeError:
-            return []
-        return [read_type(content, 0, len(content)) for content in contents]
-
-    return function_bytes(node_function(_read_node(node), opset_imports, types))
-
-
-def function_bytes(function: Function) -> bytes:
-    """A function as the bytes of a FunctionProto, in which the default domain is named too."""
-    from sardonyx.format.tags import FUNCTION, encoded
-    from sardonyx.format.write import write_function
-
-    content = write_function(function).joined()
-    return content if function.domain else content + encoded(FUNCTION.domain) + b"\0"
-
-
-def _read_node(content: bytes) -> Node:
-    from sardonyx.format.files import DataFolder
-    from sardonyx.format.read import Reader, Scope
-    from sardonyx.format.read_node import read_node
-
-    reader = Reader(memoryview(content), DataFolder(None).open)
-    return read_node(reader, 0, len(content), Scope())
-
-
 def is_function(domain: str, op_type: str, opset_imports: Mapping[str, int]) -> bool:
     """True where an operator is defined as a function at these versions of operator sets."""
     found = _version(domain, op_type, opset_imports)

@@ -52,7 +52,9 @@ class Method:
 
 def resample(x: Array, axis: int, line: Line, method: Method) -> Array:
     """A tensor resampled along one dimension; interpolated values are in a wide type."""
-    if line.size == 0 and line.result:
+    if line.result == 0:
+        return np.take(x, np.zeros(0, np.int64), axis)
+    if line.size == 0:
         raise EvaluationError("a dimension of size 0 cannot be made larger")
     if method.mode == "nearest":
         places = positions(line, method.coordinates, np.float32)
@@ -113,21 +115,26 @@ def nearest(places: Array, mode: str, size: int) -> Array:
     return np.clip(found.astype(np.int64), 0, max(size - 1, 0))
 
 
-def _weighted(x: Array, axis: int, places: Array, line: Line, method: Method) -> Array:
-    """Each output as a weighted sum of its neighbours; those outside are the nearest inside."""
+def _neighbours(places: Array, line: Line, method: Method) -> tuple[Array, Array]:
+    """The positions each place is made of, brought inside, and their weights."""
     reach = 1 if method.mode == "linear" else 2
     shrink = min(line.scale, 1.0) if method.antialias else 1.0
     first = math.floor(-reach / shrink) + 1
     left = np.ceil(places) - 1
-    neighbours = left[:, None] + np.arange(first, 2 - first)
-    distances = (neighbours - places[:, None]) * shrink
+    found = left[:, None] + np.arange(first, 2 - first)
+    distances = (found - places[:, None]) * shrink
     weights = _triangle(distances) if method.mode == "linear" else cubic(distances, method.cubic)
     if method.exclude_outside:
-        weights = np.where((neighbours < 0) | (neighbours >= line.size), 0, weights)
+        weights = np.where((found < 0) | (found >= line.size), 0, weights)
     if method.exclude_outside or method.antialias:
         total = weights.sum(1, keepdims=True)
         weights = weights / np.where(total == 0, 1, total)
-    indices = np.clip(neighbours, 0, line.size - 1).astype(np.int64)
+    return np.clip(found, 0, line.size - 1).astype(np.int64), weights
+
+
+def _weighted(x: Array, axis: int, places: Array, line: Line, method: Method) -> Array:
+    """Each output as a weighted sum of its neighbours."""
+    indices, weights = _neighbours(places, line, method)
     shape = [1] * x.ndim
     shape[axis] = -1
     result = np.zeros((*x.shape[:axis], line.result, *x.shape[axis + 1 :]), x.dtype)

@@ -7,7 +7,7 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EvaluationError, InferenceError
-from sardonyx.graph import Node, OptionalType, Type
+from sardonyx.graph import Node, OptionalType, SequenceType, TensorType, Type, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.fact import Fact, from_type, tensor, to_type
 from sardonyx.ops.infer import HIDDEN
@@ -57,7 +57,15 @@ class OptionalHasElement(Operator):
         return np.array(x is not None)
 
     def downgrade_18(node: Node, build: Builder) -> Any:
-        return build.constant(np.array(False)) if not any(node.inputs) else None
+        given = node.inputs[0] if node.inputs else None
+        if given is None or _is_filled(given):
+            return build.constant(np.array(given is not None))
+        return None
+
+
+def _is_filled(value: Value) -> bool:
+    """Whether a value is declared as something that is no optional."""
+    return isinstance(value.type, TensorType | SequenceType)
 
 
 class OptionalGetElement(Operator):
@@ -76,3 +84,7 @@ class OptionalGetElement(Operator):
         if x is None:
             raise EvaluationError("the optional holds nothing")
         return x
+
+    def downgrade_18(node: Node, build: Builder) -> Any:
+        given = node.inputs[0]
+        return build.Identity(given) if given is not None and _is_filled(given) else None

@@ -1,6 +1,8 @@
 # mypy: disable-error-code="misc, no-any-return"
 """Tensors made larger or smaller at their edges."""
 
+from typing import Any
+
 import numpy as np
 
 from sardonyx.dims import Size
@@ -8,6 +10,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Attribute, AttributeType, Node, Tensor, Value
 from sardonyx.ops.build import Builder
+from sardonyx.ops.early_opsets import known_rank
 from sardonyx.ops.element_type import constant_like
 from sardonyx.ops.fact import Fact, axis_of, tensor, unknown
 from sardonyx.ops.operator import Operator
@@ -107,23 +110,18 @@ class Pad(Operator):
         if number and (x := node.inputs[0]) is not None:
             node.set_inputs([*node.inputs, constant_like(build, number, x)])
 
-    def downgrade_19(node: Node, build: Builder) -> None:
-        if node.attribute("mode", "constant") == "wrap":
-            raise ConversionError("mode 'wrap' begins with opset 19")
+    def downgrade_19(node: Node, build: Builder) -> Value | None:
+        if node.attribute("mode", "constant") != "wrap":
+            return None
+        x, pads, _, axes = [*node.inputs, None, None][:4]
+        return _wrapped(build, x, pads, axes)
 
     def downgrade_18(node: Node, build: Builder) -> None:
-        """Amounts for some dimensions become amounts for all: zero for the others."""
         if len(node.inputs) < 4 or node.inputs[3] is None:
             node.set_inputs(node.inputs[:3])
             return
         x, pads, constant_value, axes = node.inputs
-        along = build.Cast(axes, to=int(DataType.INT64))
-        zeros = build.ConstantOfShape(
-            build.Shape(build.Shape(x)), value=Tensor(np.zeros(1, np.int64))
-        )
-        before, behind = build.Split(pads, outputs=2)
-        halves = [build.ScatterElements(zeros, along, half) for half in (before, behind)]
-        inputs = [x, build.Concat(*halves, axis=0), constant_value]
+        inputs = [x, _all_amounts(build, x, pads, axes), constant_value]
         node.set_inputs(inputs if constant_value is not None else inputs[:2])
 
     def downgrade_11(node: Node, build: Builder) -> None:
@@ -142,6 +140,34 @@ class Pad(Operator):
             "paddings", Attribute("paddings", node.attribute("pads"), AttributeType.INTS)
         )
         del node.attributes["pads"]
+
+
+def _all_amounts(build: Builder, x: Any, pads: Any, axes: Any) -> Value:
+    """Amounts for some dimensions as amounts for all: zero for the others."""
+    along = build.Cast(axes, to=int(DataType.INT64))
+    rank = build.Shape(build.Shape(x))
+    zeros = build.ConstantOfShape(rank, value=Tensor(np.zeros(1, np.int64)))
+    equal = {"num_outputs": 2} if build.opset >= 18 else {}
+    halves = [
+        build.ScatterElements(zeros, along, half) for half in build.Split(pads, outputs=2, **equal)
+    ]
+    return build.Concat(*halves, axis=0)
+
+
+def _wrapped(build: Builder, x: Any, pads: Any, axes: Any) -> Value:
+    """A tensor repeated around its edges: along each dimension, positions modulo its size."""
+    rank = known_rank(x)
+    if rank is None:
+        raise ConversionError("mode 'wrap' begins with opset 19, and the rank is not known")
+    amounts = pads if axes is None else _all_amounts(build, x, pads, axes)
+    shape = build.Shape(x)
+    result = build.Identity(x)
+    for axis in range(rank):
+        size = build.Gather(shape, axis)
+        end = build.Add(size, build.Gather(amounts, rank + axis))
+        places = build.Range(build.Neg(build.Gather(amounts, axis)), end, 1)
+        result = build.Gather(result, build.Mod(places, size), axis=axis)
+    return result
 
 
 def _surround(x: Array, places: list[Array], constant_value: Array | None) -> Array:

@@ -11,11 +11,14 @@ from sardonyx.dtypes import from_numpy
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Node, Tensor, Value
 from sardonyx.ops.build import Builder
+from sardonyx.ops.early_opsets import known_rank
+from sardonyx.ops.element_type import element_type
 from sardonyx.ops.fact import Fact, Sizes, axis_of, tensor
 from sardonyx.ops.interpolate import COORDINATE_MODES, MODES, Line, Method, resample
-from sardonyx.ops.operator import Operator
+from sardonyx.ops.operator import Operator, attribute_values
 from sardonyx.ops.parameters import drop_unused, to_input
 from sardonyx.ops.precision import Array
+from sardonyx.ops.resize_function import Resampler
 
 _POLICIES = ("stretch", "not_larger", "not_smaller")
 
@@ -62,20 +65,14 @@ class Resize(Operator):
 
     def reference(
         x: Array, roi: Array | None = None, scales: Array | None = None, sizes: Array | None = None,
-        *, antialias: int, axes: tuple[int, ...] | None, coordinate_transformation_mode: str,
-        cubic_coeff_a: float, exclude_outside: int, extrapolation_value: float,
-        keep_aspect_ratio_policy: str, mode: str, nearest_mode: str,
+        **how: Any,
     ) -> Array:  # fmt: skip
-        method = Method(
-            mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(antialias),
-            bool(exclude_outside), extrapolation_value,
-        )  # fmt: skip
+        method, axes = _method(how), how["axes"]
         along = list(range(x.ndim)) if axes is None else [axis_of(axis, x.ndim) for axis in axes]
-        crop = roi if coordinate_transformation_mode == "tf_crop_and_resize" else None
-        lines = _lines(
-            [x.shape[axis] for axis in along], crop, scales, sizes, keep_aspect_ratio_policy
-        )
-        result = x if mode == "nearest" else _wide(x)
+        crop = roi if method.coordinates == "tf_crop_and_resize" else None
+        shape = [x.shape[axis] for axis in along]
+        result = x if method.mode == "nearest" else _wide(x)
+        lines = _lines(shape, crop, scales, sizes, how["keep_aspect_ratio_policy"])
         for axis, line in zip(along, lines, strict=True):
             if not line.unchanged:
                 result = resample(result, axis, line, method)
@@ -97,22 +94,23 @@ class Resize(Operator):
             node.set_attribute("coordinate_transformation_mode", "half_pixel")
             node.set_attribute("nearest_mode", same)
 
-    def downgrade_19(node: Node, build: Builder) -> None:
+    def downgrade_19(node: Node, build: Builder) -> Value | None:
         if node.attribute("coordinate_transformation_mode") == "half_pixel_symmetric":
-            raise ConversionError("'half_pixel_symmetric' begins with opset 19")
+            return spelled_out(node, build, "'half_pixel_symmetric' begins with opset 19")
+        return None
 
-    def downgrade_18(node: Node, build: Builder) -> None:
+    def downgrade_18(node: Node, build: Builder) -> Value | None:
         """Factors, sizes and regions for some dimensions become such for all."""
+        if node.attribute("antialias", 0) and node.attribute("mode") != "nearest":
+            return spelled_out(node, build, "'antialias' begins with opset 18")
+        if node.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
+            return spelled_out(node, build, "'keep_aspect_ratio_policy' begins with opset 18")
         axes = node.attribute("axes")
         node.attributes.pop("axes", None)
         if axes is None:
-            return
-        if node.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
-            raise ConversionError("'keep_aspect_ratio_policy' begins with opset 18")
+            return None
         x, roi, scales, sizes = [*node.inputs, None, None, None][:4]
         shape = build.Shape(x)
-        if roi is not None and build.known(roi) is None:
-            raise ConversionError("a computed region of some dimensions begins with opset 18")
         if scales is not None and (known := build.known(scales)) is not None and not known.size:
             scales = None
         if scales is not None:
@@ -121,6 +119,7 @@ class Resize(Operator):
         if sizes is not None:
             sizes = build.ScatterElements(shape, list(axes), sizes)
         node.set_inputs([x, _whole_region(build, roi, shape, axes), scales, sizes])
+        return None
 
     def downgrade_13(node: Node, build: Builder) -> None:
         inputs = [*node.inputs, None, None][: max(3, len(node.inputs))]
@@ -152,15 +151,61 @@ def _whole_region(
     build: Builder, roi: Value | None, shape: Value, axes: tuple[int, ...]
 ) -> Value | None:
     """A region of some dimensions as one of all: the others are taken whole."""
-    known = build.known(roi)
-    if known is None or known.size == 0:
-        return roi
+    kind = element_type(roi)
+    if roi is None or kind is None or getattr(roi.type, "shape", None) == (0,):
+        return None
     rank = build.Shape(shape)
     halves = []
-    for fill, half in zip((0, 1), np.split(known, 2), strict=True):
-        rest = build.ConstantOfShape(rank, value=Tensor(np.full(1, fill, known.dtype)))
+    for fill, half in zip((0, 1), build.Split(roi, outputs=2), strict=True):
+        rest = build.ConstantOfShape(rank, value=Tensor(np.full(1, fill, kind.numpy)))
         halves.append(build.ScatterElements(rest, list(axes), half))
     return build.Concat(*halves, axis=0)
+
+
+def spelled_out(node: Node, build: Builder, reason: str) -> Value:
+    """The same result out of products and gathering."""
+    x, roi, scales, sizes = [*node.inputs, None, None, None][:4]
+    rank, kind, how = known_rank(x), element_type(x), attribute_values(node, Resize.newest())
+    method = _method(how)
+    if x is None or rank is None:
+        raise ConversionError(f"{reason}, and the rank is not known")
+    if method.mode != "nearest" and (kind is None or not kind.is_float):
+        raise ConversionError(f"{reason}, and products of whole numbers would round otherwise")
+    axes = range(rank) if how["axes"] is None else [axis_of(axis, rank) for axis in how["axes"]]
+    sizes = None if _is_empty(sizes) else sizes
+    policy = how["keep_aspect_ratio_policy"]
+    resampler = Resampler(build, x, roi, scales, sizes, list(axes), method, policy)
+    result = build.Identity(x)
+    for place, axis in enumerate(axes):
+        if not _keeps(build, x, axis, place, scales, sizes, policy) or resampler.roi is not None:
+            result = resampler.along(result, place, rank)
+    return result
+
+
+def _is_empty(value: Value | None) -> bool:
+    return value is None or getattr(value.type, "shape", None) == (0,)
+
+
+def _keeps(
+    build: Builder, x: Value, axis: int, place: int, scales: Value | None, sizes: Value | None,
+    policy: str,
+) -> bool:  # fmt: skip
+    """Whether a dimension is known to stay as it is."""
+    if sizes is None:
+        factors = build.known(scales)
+        return factors is not None and factors[place] == 1
+    wanted, shape = build.known(sizes), getattr(x.type, "shape", None)
+    if wanted is None or shape is None or policy != "stretch":
+        return False
+    return bool(wanted[place] == shape[axis])
+
+
+def _method(how: dict[str, Any]) -> Method:
+    return Method(
+        how["mode"], how["coordinate_transformation_mode"], how["nearest_mode"],
+        how["cubic_coeff_a"], bool(how["antialias"]), bool(how["exclude_outside"]),
+        how["extrapolation_value"],
+    )  # fmt: skip
 
 
 def _lines(
@@ -174,9 +219,13 @@ def _lines(
         regions = [(float(roi[axis]), float(roi[axis + count])) for axis in range(count)]
     if sizes is not None and sizes.size:
         _require_length(sizes.size, count, "sizes")
+        if np.any(sizes < 0):
+            raise EvaluationError(f"sizes cannot be negative: {sizes.tolist()}")
         lines = _to_sizes(shape, sizes.tolist(), policy)
     elif scales is not None and scales.size:
         _require_length(scales.size, count, "scales")
+        if not np.all(scales > 0):
+            raise EvaluationError(f"factors must be above zero: {scales.tolist()}")
         lines = []
         for size, scale, (start, end) in zip(shape, scales, regions, strict=True):
             part = np.float32(size) * np.float32(end - start)

@@ -3,9 +3,11 @@
 
 import numpy as np
 
-from sardonyx.errors import ConversionError, EvaluationError, InferenceError
+from sardonyx.dtypes import DataType
+from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.graph import Node, Tensor, Value
 from sardonyx.ops.build import Builder
+from sardonyx.ops.element_type import element_type
 from sardonyx.ops.fact import Fact, Sizes, axis_of, same_size, sizes_text, tensor
 from sardonyx.ops.indexing import along, in_range
 from sardonyx.ops.operator import Operator
@@ -49,10 +51,40 @@ def _check_reduction(reduction: str) -> None:
         )
 
 
-def _refuse_extremes(node: Node, build: Builder) -> None:
+_OPERATORS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+_LOGIC = {"add": "Or", "mul": "And", "max": "Or", "min": "And"}
+
+
+def _one_by_one(node: Node, build: Builder) -> Value | None:
+    """Reductions that an older version does not know, as a loop over what has no repetitions."""
     reduction = node.attribute("reduction", "none")
-    if reduction in ("max", "min"):
-        raise ConversionError(f"reduction '{reduction}' begins with opset 18")
+    if reduction == "none" or (build.opset >= 16 and reduction in ("add", "mul")):
+        return None
+    x, indices, updates = node.inputs
+    names = _LOGIC if element_type(x) == DataType.BOOL else _OPERATORS
+    if node.op_type == "ScatterND":
+        count = build.Slice(build.Shape(indices), [-1], [_MANY])
+        inner = build.Slice(build.Shape(x), count, [_MANY])
+        rows = build.Reshape(indices, build.Concat([-1], count, axis=0))
+        length = build.Slice(build.Shape(rows), [0], [1])
+        items = build.Reshape(updates, build.Concat(length, inner, axis=0))
+        axis, how = 0, {}
+    else:
+        rows, items, axis = indices, updates, node.attribute("axis", 0)
+        how = {"axis": axis}
+    body = build.inside("update")
+    index, going, state = (body.input(name) for name in ("index", "going", "state"))
+    place, item = (body.Gather(part, body.Reshape(index, [1]), axis=axis) for part in (rows, items))
+    gather, scatter = node.op_type.replace("Scatter", "Gather"), node.op_type
+    present = body.node(gather, (state, place), 1, "", how)
+    joined = body.node(names[reduction], (present, item), 1, "", {})
+    written = body.node(scatter, (state, place, joined), 1, "", how)
+    body.graph.outputs.extend([body.Identity(going), written])
+    total = build.Gather(build.Shape(rows), axis)
+    return build.Loop(total, np.array(True), x, body=body.graph)
+
+
+_MANY = 2**31 - 1
 
 
 class ScatterElements(Operator):
@@ -76,7 +108,15 @@ class ScatterElements(Operator):
     def reference(x: Array, indices: Array, updates: Array, axis: int, reduction: str) -> Array:
         return put(x, along(indices, axis, x.shape), updates, reduction)
 
-    downgrade_18 = _refuse_extremes
+    def propagate(
+        x: Array, indices: Array, updates: Array, axis: int, reduction: str
+    ) -> Array | None:
+        if indices.dtype == object or reduction != "none":
+            return None
+        return put(x.astype(object), along(indices, axis, x.shape), updates, reduction)
+
+    downgrade_18 = _one_by_one
+    downgrade_16 = _one_by_one
 
     def downgrade_11(node: Node, build: Builder) -> None:
         node.op_type = "Scatter"
@@ -142,16 +182,26 @@ class ScatterND(Operator):
         return tensor(x.dtype or updates.dtype, x.shape)
 
     def reference(x: Array, indices: Array, updates: Array, reduction: str) -> Array:
-        count = indices.shape[-1]
-        if count > x.ndim:
-            raise EvaluationError(f"{count} coordinates do not fit the shape {list(x.shape)}")
-        sizes = x.shape[:count]
-        places = [in_range(indices[..., place], size) for place, size in enumerate(sizes)]
-        if updates.shape != indices.shape[:-1] + x.shape[count:]:
-            raise EvaluationError(f"updates of the shape {list(updates.shape)} do not fit")
-        return put(x, tuple(places), updates, reduction)
+        return _scatter_nd(x, indices, updates, reduction)
 
-    downgrade_18 = _refuse_extremes
+    def propagate(x: Array, indices: Array, updates: Array, reduction: str) -> Array | None:
+        if indices.dtype == object or reduction != "none":
+            return None
+        return _scatter_nd(x.astype(object), indices, updates, reduction)
+
+    downgrade_18 = _one_by_one
+    downgrade_16 = _one_by_one
+
+
+def _scatter_nd(x: Array, indices: Array, updates: Array, reduction: str) -> Array:
+    count = indices.shape[-1]
+    if count > x.ndim:
+        raise EvaluationError(f"{count} coordinates do not fit the shape {list(x.shape)}")
+    if updates.shape != indices.shape[:-1] + x.shape[count:]:
+        raise EvaluationError(f"updates of the shape {list(updates.shape)} do not fit")
+    sizes = x.shape[:count]
+    places = [in_range(indices[..., place], size) for place, size in enumerate(sizes)]
+    return put(x, tuple(places), updates, reduction)
 
 
 def _check_updates(wanted: Sizes, updates: Fact) -> None:

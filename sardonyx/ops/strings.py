@@ -69,7 +69,10 @@ _CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPP
 
 
 class StringNormalizer(Operator):
-    """Texts in upper or lower case, without those that are listed as stop words."""
+    """Texts in upper or lower case, without those that are listed as stop words.
+
+    Case is Unicode's, whatever the locale.
+    """
 
     signatures = (
         "10(X: tensor(string), case_change_action: string = 'NONE', is_case_sensitive: int = 0, "

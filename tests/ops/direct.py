@@ -22,7 +22,9 @@ def type_of(value: Any) -> Any:
     return TensorType(from_numpy(value.dtype), value.shape)
 
 
-def node_model(op: str, inputs: Sequence[Any], outputs: int = 1, opset: int = 28, **rest: Any) -> Model:
+def node_model(
+    op: str, inputs: Sequence[Any], outputs: int = 1, opset: int = 28, **rest: Any
+) -> Model:
     """A model of one node whose inputs are declared as the arrays given (None: absent)."""
     graph = Graph("g")
     values = [
@@ -66,5 +68,6 @@ def sample(kind: DataType, shape: tuple[int, ...], seed: int = 0) -> Any:
         return random.choice(np.array(["a", "b", "cd", ""], object), shape)
     if kind == DataType.BOOL:
         return random.integers(0, 2, shape).astype(bool)
-    low, high = (-2, 2) if kind in (DataType.INT2,) else (0, 4) if kind == DataType.UINT2 else (0, 6)
+    bounds = {DataType.INT2: (-2, 2), DataType.UINT2: (0, 4), DataType.FLOAT8E8M0: (1, 6)}
+    low, high = bounds.get(kind, (0, 6))
     return random.integers(low, high, shape).astype(np.float32).astype(kind.numpy)

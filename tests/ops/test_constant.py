@@ -9,7 +9,10 @@ import pytest
 from onnx import helper, numpy_helper
 
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
+from sardonyx.graph import Graph, Model, Node, Opsets, Tensor
+from sardonyx.ops.catalog import standard
 from sardonyx.ops.convert import convert_opset
+from sardonyx.ops.functions import schema_function
 from tests.ops.direct import inferred, node_model, run, run_text
 from tests.ops.one_node import load, one_node, run_converted, run_here, run_model, run_there, same
 
@@ -66,16 +69,12 @@ def test_constant_of_degenerate_shape(shape: list[int]) -> None:
 
 
 def test_constant_of_shape_in_narrow_types() -> None:
-    from sardonyx.graph import Tensor
-
     for dtype in (ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.float8_e4m3fn):
         result = run("ConstantOfShape", np.int64([2]), value=Tensor(np.ones(1, dtype)))
         assert (result.dtype, result.astype(float).tolist()) == (dtype, [1, 1])
 
 
 def test_constant_of_shape_of_bfloat16_goes_down_by_expanding() -> None:
-    from sardonyx.graph import Tensor
-
     fill = np.array([2], ml_dtypes.bfloat16)
     model = node_model("ConstantOfShape", [np.int64([2, 2])], value=Tensor(fill))
     lower = convert_opset(model, 17)
@@ -161,7 +160,8 @@ def test_range_refuses_a_step_of_zero() -> None:
 def test_range_of_symbolic_sizes(limits: str, expected: str) -> None:
     text = f"""g (float[n] x) => (y) {{
         zero = Constant<value_int=0>() one = Constant<value_int=1>()
-        two = Constant<value_int=2>() three = Constant<value_int=3>() minus = Constant<value_int=-1>()
+        two = Constant<value_int=2>() three = Constant<value_int=3>()
+        minus = Constant<value_int=-1>()
         n = Size(x) more = Add(n, three) y = Range({limits}) }}"""
     assert inferred(text) == [expected]
 
@@ -180,3 +180,19 @@ def test_range_as_onnx_infers() -> None:
     theirs = onnx.shape_inference.infer_shapes(proto).graph.output[0].type.tensor_type
     assert theirs.elem_type == onnx.TensorProto.INT64 and len(theirs.shape.dim) == 1
     assert inferred("g (int64 a, int64 b, int64 c) => (y) { y = Range(a, b, c) }") == ["int64[?]"]
+
+
+def test_the_function_without_types() -> None:
+    operator = standard()["", "Range"]
+    signature = operator.at(11)
+    assert signature is not None
+    body = schema_function(operator, signature, 11)
+    body.domain = "f"
+    graph = Graph("g")
+    values = [graph.add_input(name) for name in "abc"]
+    graph.nodes.append(Node("Range", values, ["y"], domain="f"))
+    graph.outputs.append(graph.nodes[0].output)
+    model = Model(graph, Opsets({"": 11, "f": 1}), 10)
+    model.functions = [body]
+    (result,) = run_model(model, {"a": np.array(2), "b": np.array(9), "c": np.array(3)})
+    assert result.tolist() == [2, 5, 8]

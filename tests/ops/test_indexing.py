@@ -116,7 +116,10 @@ def test_gather_nd_without_positions() -> None:
     ],
 )
 def test_gather_nd_shapes(indices: str, batch: int, expected: str) -> None:
-    text = f"g (float[n,4,5] x, int64[{indices}] i) => (y) {{ y = GatherND<batch_dims={batch}>(x, i) }}"
+    text = (
+        f"g (float[n,4,5] x, int64[{indices}] i) => (y) {{ y = "
+        f"GatherND<batch_dims={batch}>(x, i) }}"
+    )
     assert inferred(text) == [expected]
 
 
@@ -129,7 +132,10 @@ def test_gather_nd_shapes(indices: str, batch: int, expected: str) -> None:
     ],
 )
 def test_wrong_gather_nd(indices: str, batch: int, message: str) -> None:
-    text = f"g (float[3,4,5] x, int64[{indices}] i) => (y) {{ y = GatherND<batch_dims={batch}>(x, i) }}"
+    text = (
+        f"g (float[3,4,5] x, int64[{indices}] i) => (y) {{ y = "
+        f"GatherND<batch_dims={batch}>(x, i) }}"
+    )
     with pytest.raises(InferenceError, match=message):
         inferred(text)
     with pytest.raises(EvaluationError, match="index 9 is outside"):

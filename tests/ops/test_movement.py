@@ -23,7 +23,9 @@ def test_transpose(perm: list[int] | None) -> None:
 
 
 def test_transpose_shapes() -> None:
-    assert inferred("g (float[n,3,m] x) => (y) { y = Transpose<perm=[2,0,1]>(x) }") == ["float[m,n,3]"]
+    assert inferred("g (float[n,3,m] x) => (y) { y = Transpose<perm=[2,0,1]>(x) }") == [
+        "float[m,n,3]"
+    ]
     assert inferred("g (float[n,3,m] x) => (y) { y = Transpose(x) }") == ["float[m,3,n]"]
     assert inferred("g (float x) => (y) { y = Transpose(x) }") == ["float[]"]
     for perm in ("0,1", "0,0,1", "0,1,3"):

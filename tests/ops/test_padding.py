@@ -23,11 +23,7 @@ def test_pad(mode: str, pads: list[int]) -> None:
     content = one_node("Pad", inputs, ["y"], 19, mode=mode)
     expected = run_there(content, inputs)
     same(run_here(content, inputs), expected)
-    if mode == "wrap":
-        with pytest.raises(ConversionError, match="'wrap' begins with opset 19"):
-            run_converted(content, inputs, 17)
-    else:
-        same(run_converted(content, inputs, 11), expected)
+    same(run_converted(content, inputs, 11), expected)
 
 
 @pytest.mark.parametrize("mode", ["reflect", "wrap", "edge"])
@@ -69,6 +65,17 @@ def test_pad_by_attributes(opset: int, value: float) -> None:
     content = one_node("Pad", {"x": half}, ["y"], opset, value=value, **attributes)
     (result,) = run_here(content, {"x": half})
     same([result], [expected.astype(np.float16)])
+
+
+def test_wrapping_some_dimensions() -> None:
+    inputs = {"x": X, "p": np.int64([2, -1]), "v": None, "a": np.int64([1])}
+    content = one_node("Pad", inputs, ["y"], 19, mode="wrap")
+    same(run_converted(content, inputs, 17), run_here(content, inputs))
+    model = load(content)
+    assert model.graph is not None
+    model.graph.inputs[0].type = model.graph.inputs[0].type.with_shape(None)
+    with pytest.raises(ConversionError, match="the rank is not known"):
+        convert_opset(model, 17)
 
 
 def test_constant_amounts_go_down_to_attributes() -> None:
@@ -118,7 +125,10 @@ def test_pad_of_unknown_rank() -> None:
     ],
 )
 def test_wrong_pads(pads: str, mode: str, message: str) -> None:
-    text = f'g (float[4] x) => (y) {{ p = Constant<value_ints=[{pads}]>() y = Pad<mode="{mode}">(x, p) }}'
+    text = (
+        f"g (float[4] x) => (y) {{ p = Constant<value_ints=[{pads}]>() y = "
+        f'Pad<mode="{mode}">(x, p) }}'
+    )
     with pytest.raises(InferenceError, match=message):
         inferred(text)
 
@@ -157,7 +167,10 @@ def test_center_crop_pad(shape: list[int], axes: list[int] | None) -> None:
 def test_center_crop_pad_shapes() -> None:
     text = "g (float[n,m] x, int64[1] s) => (y) { y = CenterCropPad<axes=[1]>(x, s) }"
     assert inferred(text) == ["float[n,?]"]
-    constant = "g (float[n,m] x) => (y) { s = Constant<value_ints=[5]>() y = CenterCropPad<axes=[1]>(x, s) }"
+    constant = (
+        "g (float[n,m] x) => (y) { s = Constant<value_ints=[5]>() y = "
+        "CenterCropPad<axes=[1]>(x, s) }"
+    )
     assert inferred(constant) == ["float[n,5]"]
     with pytest.raises(InferenceError, match="1 sizes do not fit 2 dimensions"):
         inferred(constant.replace("<axes=[1]>", ""))

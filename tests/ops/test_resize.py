@@ -10,8 +10,10 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
+from sardonyx.ops.build import Builder
 from sardonyx.ops.convert import convert_opset
 from sardonyx.ops.interpolate import COORDINATE_MODES, MODES, NEAREST_MODES
+from sardonyx.ops.resize import spelled_out
 from tests.ops.direct import inferred, run, text_model
 from tests.ops.one_node import load, one_node, run_converted, run_here, run_model, run_there, same
 
@@ -39,7 +41,7 @@ def test_to_sizes(mode: str, coordinates: str, sizes: tuple[int, int]) -> None:
     else:
         theirs = reference(content, inputs)
     same([result], theirs, rtol=1e-4, atol=1e-5)
-    if mode != "nearest" and coordinates != "half_pixel_symmetric" and (1, 1) != sizes:
+    if mode != "nearest" and coordinates != "half_pixel_symmetric" and sizes != (1, 1):
         same([result], run_there(content, inputs), rtol=1e-4, atol=1e-4)
 
 
@@ -82,8 +84,13 @@ def test_antialias_and_exclusion(
     content = one_node("Resize", inputs, ["y"], 18, **how)
     same(run_here(content, inputs), reference(content, inputs), rtol=1e-4, atol=1e-5)
     if antialias:
-        with pytest.raises(ConversionError, match="'antialias'"):
-            run_converted(content, inputs, 17)
+        lower = run_converted(content, inputs, 17)
+        same(lower, run_here(content, inputs), rtol=1e-4, atol=1e-5)
+        text = f"""g (float[1,2,5,7] x) => (float[1,2,{sizes[0]},{sizes[1]}] y) {{
+            s = Constant<value_ints=[1,2,{sizes[0]},{sizes[1]}]>()
+            y = Resize<mode="{mode}", antialias=1, exclude_outside={exclude}>(x, , , s) }}"""
+        lower = convert_opset(text_model(text, 18), 17)
+        same(run_model(lower, {"x": X}), run_here(content, inputs), rtol=1e-4, atol=1e-5)
     else:
         same(run_converted(content, inputs, 13), run_here(content, inputs))
 
@@ -123,12 +130,12 @@ def test_some_dimensions(axes: list[int], by: str) -> None:
     same(run_converted(content, inputs, 13), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_region_of_some_dimensions_goes_down_if_constant() -> None:
-    text = """g (float[1,2,5,7] x) => (y) { r = Constant<value = float[2] {0.25, 0.75}>()
-        s = Constant<value_ints=[4]>()
+def test_region_of_some_dimensions() -> None:
+    text = """g (float[1,2,5,7] x, float[2] r) => (y) { s = Constant<value_ints=[4]>()
         y = Resize<axes=[3], coordinate_transformation_mode="tf_crop_and_resize">(x, r, , s) }"""
+    inputs = {"x": X, "r": np.float32([0.25, 0.75])}
     lower = convert_opset(text_model(text), 17)
-    same(run_model(lower, {"x": X}), run_model(text_model(text), {"x": X}))
+    same(run_model(lower, inputs), run_model(text_model(text), inputs))
 
 
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
@@ -142,8 +149,9 @@ def test_aspect_ratio(policy: str, sizes: tuple[int, int]) -> None:
     text = f"""g (float[1,2,5,7] x) => (y) {{ s = Constant<value_ints=[{sizes[0]},{sizes[1]}]>()
         y = Resize<axes=[2,3], keep_aspect_ratio_policy="{policy}">(x, , , s) }}"""
     assert inferred(text) == [f"float{list(result.shape)}".replace(" ", "")]
-    with pytest.raises(ConversionError, match="'keep_aspect_ratio_policy'"):
-        run_converted(content, inputs, 17)
+    lower = convert_opset(text_model(text, 18), 17)
+    same(run_model(lower, {"x": X}), run_model(text_model(text, 18), {"x": X}))
+    same(run_converted(content, inputs, 17), [result], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
@@ -180,8 +188,56 @@ def test_resize_becomes_upsample() -> None:
         same(run_model(lower, {"x": X}), run_model(text_model(text, 13), {"x": X}))
     with pytest.raises(ConversionError, match="only 'asymmetric' and 'floor'"):
         convert_opset(text_model(text.replace("asymmetric", "half_pixel"), 13), 10)
-    with pytest.raises(ConversionError, match="'half_pixel_symmetric' begins"):
-        convert_opset(text_model(text.replace("asymmetric", "half_pixel_symmetric"), 19), 18)
+    symmetric = text_model(text.replace("asymmetric", "half_pixel_symmetric"), 19)
+    lower = convert_opset(symmetric, 17)
+    same(run_model(lower, {"x": X}), run_model(symmetric, {"x": X}))
+    sizes = text.replace("asymmetric", "half_pixel_symmetric").replace("2,5,7", "2,h,7")
+    same(
+        run_model(convert_opset(text_model(sizes, 19), 17), {"x": X}),
+        run_model(symmetric, {"x": X}),
+    )
+    rankless = text_model(text.replace("asymmetric", "half_pixel_symmetric"), 19)
+    assert rankless.graph is not None
+    rankless.graph.inputs[0].type = rankless.graph.inputs[0].type.with_shape(None)
+    rankless.graph.outputs[0].type = rankless.graph.inputs[0].type
+    rankless.graph.inputs[0].type = None
+    with pytest.raises(ConversionError, match="the rank is not known"):
+        convert_opset(rankless, 18)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("coordinates", COORDINATE_MODES)
+@pytest.mark.parametrize("by", ["sizes", "scales"])
+def test_products_say_every_mode(mode: str, coordinates: str, by: str) -> None:
+    region = np.float32([0, 0, 0.2, -0.37, 1, 1, 0.9, 1.23])
+    inputs = {"x": X, "r": region, "f": None, "s": np.int64([1, 2, 7, 4])}
+    if by == "scales":
+        inputs = {"x": X, "r": region, "f": np.float32([1, 1, 1.5, 0.6])}
+    how = {"mode": mode, "coordinate_transformation_mode": coordinates, "extrapolation_value": 7.5}
+    content = one_node("Resize", inputs, ["y"], 18, **how)
+    node = load(content).graph.nodes[0]
+    build = Builder(node.graph, 17, node)
+    node.graph.outputs[0] = spelled_out(node, build, "")
+    written = node.graph
+    model = load(content)
+    model.graph = written
+    (result,) = run_model(model, inputs)
+    same([result], run_here(content, inputs), rtol=1e-4, atol=1e-5)
+
+
+def test_matrices_in_place_of_a_crop() -> None:
+    text = """g (float[4,5] x) => (float[6,3] y) {
+        r = Constant<value = float[4] {-0.2, 0.1, 1.1, 0.8}>() s = Constant<value_ints=[6,3]>()
+        y = Resize<mode="MODE", antialias=1, extrapolation_value=7.5,
+        coordinate_transformation_mode="tf_crop_and_resize">(x, r, , s) }"""
+    x = X[0, 0, :4, :5].copy()
+    for mode in ("linear", "cubic"):
+        model = text_model(text.replace("MODE", mode), 18)
+        lower = convert_opset(model, 17)
+        same(run_model(lower, {"x": x}), run_model(model, {"x": x}), rtol=1e-4, atol=1e-5)
+    whole = text_model(text.replace("MODE", "linear").replace("float[4,5] x", "int32[4,5] x"), 18)
+    with pytest.raises(ConversionError, match="products of whole numbers"):
+        convert_opset(whole, 17)
 
 
 @pytest.mark.parametrize("rounding", ["floor", "round_prefer_floor"])

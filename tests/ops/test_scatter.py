@@ -8,9 +8,10 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from sardonyx.errors import ConversionError, EvaluationError, InferenceError
-from tests.ops.direct import inferred, run
-from tests.ops.one_node import one_node, run_converted, run_here, run_there, same
+from sardonyx.errors import EvaluationError, InferenceError
+from sardonyx.ops.convert import convert_opset
+from tests.ops.direct import inferred, node_model, run
+from tests.ops.one_node import one_node, run_converted, run_here, run_model, run_there, same
 
 RANDOM = np.random.default_rng(4)
 X = RANDOM.integers(0, 9, (3, 4, 2)).astype(np.float32)
@@ -55,13 +56,8 @@ def test_reductions_of_elements(reduction: str, dtype: Any) -> None:
     inputs = {"x": x, "i": indices, "u": np.array([2, 3, 4, 1], dtype)}
     content = one_node("ScatterElements", inputs, ["y"], 18, reduction=reduction)
     same(run_here(content, inputs), run_there(content, inputs))
-    if reduction in ("max", "min"):
-        with pytest.raises(ConversionError, match=f"'{reduction}' begins with opset 18"):
-            run_converted(content, inputs, 17)
-    elif reduction != "none":
-        same(run_converted(content, inputs, 16), run_there(content, inputs))
-        with pytest.raises(ConversionError, match="'reduction'"):
-            run_converted(content, inputs, 15)
+    for opset in (17, 16, 15, 13):
+        same(run_converted(content, inputs, opset), run_there(content, inputs))
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -73,6 +69,8 @@ def test_scatter_nd(reduction: str, coordinates: int) -> None:
     content = one_node("ScatterND", inputs, ["y"], 18, reduction=reduction)
     expected = run_there(content, inputs)
     same(run_here(content, inputs), expected)
+    for opset in (17, 13):
+        same(run_converted(content, inputs, opset), expected)
     if reduction == "none":
         same(run_converted(content, inputs, 11), expected)
 
@@ -84,6 +82,20 @@ def test_repeated_places_are_reduced_in_turn() -> None:
     assert run("ScatterND", x + 1, indices, updates, reduction="mul").tolist() == [1, 6]
     assert run("ScatterND", x, indices, updates, reduction="max").tolist() == [0, 3]
     assert run("ScatterND", x + 9, indices, updates, reduction="min").tolist() == [9, 1]
+    model = node_model("ScatterND", [x, indices, updates], reduction="max")
+    given = {"i0": x, "i1": indices, "i2": updates}
+    same(run_model(convert_opset(model, 17), given), run_model(model, given))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_a_loop_reduces_along_any_axis(axis: int) -> None:
+    indices = RANDOM.integers(0, 2, (2, 3, 2))
+    inputs = {"x": X, "i": indices, "u": RANDOM.normal(0, 9, indices.shape).astype(np.float32)}
+    content = one_node("ScatterElements", inputs, ["y"], 18, axis=axis, reduction="min")
+    same(run_converted(content, inputs, 17), run_here(content, inputs))
+    flags = {"x": X > 4, "i": indices, "u": inputs["u"] > 0}
+    content = one_node("ScatterElements", flags, ["y"], 18, axis=axis, reduction="max")
+    same(run_converted(content, flags, 17), run_here(content, flags))
 
 
 def test_reductions_of_narrow_types_and_booleans() -> None:

@@ -97,7 +97,10 @@ def test_negative_indices_pointed_nowhere() -> None:
 
 
 def test_one_hot_shapes_and_types() -> None:
-    text = "g (int64[n,m] i, float[2] v) => (y) { d = Constant<value_ints=[7]>() y = OneHot<axis=AXIS>(i, d, v) }"
+    text = (
+        "g (int64[n,m] i, float[2] v) => (y) { d = Constant<value_ints=[7]>() y = "
+        "OneHot<axis=AXIS>(i, d, v) }"
+    )
     assert inferred(text.replace("AXIS", "-1")) == ["float[n,m,7]"]
     assert inferred(text.replace("AXIS", "1")) == ["float[n,7,m]"]
     with pytest.raises(InferenceError, match="axis 3 does not fit rank 3"):

@@ -65,7 +65,10 @@ def test_allowzero() -> None:
 
 
 def test_allowzero_without_zeros_goes_down() -> None:
-    text = "g (float[2,3] x) => (y) { s = Constant<value_ints=[3,2]>() y = Reshape<allowzero=1>(x, s) }"
+    text = (
+        "g (float[2,3] x) => (y) { s = Constant<value_ints=[3,2]>() y = "
+        "Reshape<allowzero=1>(x, s) }"
+    )
     lower = convert_opset(text_model(text, 14), 13)
     (result,) = run_model(lower, {"x": X[0, :2, :3].reshape(2, 3)})
     assert result.shape == (3, 2)
@@ -165,7 +168,9 @@ def test_constant_axes_go_down(operator: str, opset: int) -> None:
     lower = convert_opset(text_model(text, 13), opset)
     assert lower.graph is not None
     node = next(node for node in lower.graph.nodes if node.op_type == operator)
-    assert node.attribute("axes") == ((-1,) if opset == 12 else (2,) if operator == "Squeeze" else (3,))
+    assert node.attribute("axes") == (
+        (-1,) if opset == 12 else (2,) if operator == "Squeeze" else (3,)
+    )
     same(run_model(lower, {"x": x}), run_text(text, {"x": x}, 13))
 
 
@@ -207,7 +212,8 @@ def test_wrong_axes(call: str, message: str) -> None:
 CHAINS: dict[str, tuple[str, str]] = {
     "heads": (
         """g (float[b,s,768] x) => (y) {
-            zero = Constant<value_int=0>() one = Constant<value_int=1>() first = Constant<value_ints=[0]>()
+            zero = Constant<value_int=0>() one = Constant<value_int=1>()
+            first = Constant<value_ints=[0]>()
             shape = Shape(x) b0 = Gather(shape, zero) s0 = Gather(shape, one)
             b1 = Unsqueeze(b0, first) s1 = Unsqueeze(s0, first)
             rest = Constant<value_ints=[12,64]>() target = Concat<axis=0>(b1, s1, rest)
@@ -250,7 +256,8 @@ CHAINS: dict[str, tuple[str, str]] = {
             b = Gather(shape, zero) b1 = Unsqueeze(b, first) minus = Constant<value_ints=[-1]>()
             eight = Constant<value_ints=[8]>() wanted = Concat<axis=0>(minus, eight)
             length = Shape(wanted) ones = ConstantOfShape<value = int64[1] {1}>(length)
-            isminus = Equal(wanted, minus) safe = Where(isminus, ones, wanted) y = Expand(x, safe) }""",
+            isminus = Equal(wanted, minus) safe = Where(isminus, ones, wanted)
+            y = Expand(x, safe) }""",
         "float[b,8]",
     ),
     "a causal mask": (
@@ -269,7 +276,8 @@ CHAINS: dict[str, tuple[str, str]] = {
     ),
     "tile by a batch": (
         """g (float[b,s] x, float[1,7] t) => (y) {
-            shape = Shape<end=1>(x) one = Constant<value_ints=[1]>() reps = Concat<axis=0>(shape, one)
+            shape = Shape<end=1>(x) one = Constant<value_ints=[1]>()
+            reps = Concat<axis=0>(shape, one)
             y = Tile(t, reps) }""",
         "float[b,7]",
     ),
@@ -281,18 +289,28 @@ CHAINS: dict[str, tuple[str, str]] = {
     ),
     "a reduced product": (
         """g (float[b,s,4] x) => (y) {
-            shape = Shape(x) first = Constant<value_ints=[0]>() n = ReduceProd<keepdims=1>(shape, first)
+            shape = Shape(x) first = Constant<value_ints=[0]>()
+            n = ReduceProd<keepdims=1>(shape, first)
             y = Reshape(x, n) }""",
         "float[4*b*s]",
     ),
     "position embeddings": (
         """g (int64[b,s] x, float[512,64] table) => (y) {
             ids = Constant<value = int64[1,4] {0,1,2,3}>()
-            shape = Shape<start=1>(x) zero = Constant<value_ints=[0]>() axis = Constant<value_ints=[1]>()
+            shape = Shape<start=1>(x) zero = Constant<value_ints=[0]>()
+            axis = Constant<value_ints=[1]>()
             all = Slice(ids, zero, shape, axis) y = Gather(table, all) }""",
         "float[1,min(4, s),64]",
     ),
-    "scatter into a shape": (
+    "scatter a size into a shape": (
+        """g (float[b,s,4] x) => (y) {
+            shape = Shape(x) at = Constant<value_ints=[2]>() size = Shape<end=1>(x)
+            at2 = Constant<value = int64[1,1] {0}>() eight = Constant<value_ints=[8]>()
+            t = ScatterElements(shape, at, size) u = ScatterND(t, at2, eight)
+            y = ConstantOfShape(u) }""",
+        "float[8,s,b]",
+    ),
+    "gather out of a shape": (
         """g (float[b,s,4] x) => (y) {
             shape = Shape(x) at = Constant<value_ints=[1]>() by = Constant<value_ints=[1]>()
             at2 = Constant<value = int64[1,1] {2}>()

@@ -128,7 +128,8 @@ def test_added_positions_have_the_size_of_the_sentence() -> None:
 
 
 def test_wrong_slices() -> None:
-    text = """g (float[4] x) => (y) { zero = Constant<value_ints=[0]>() one = Constant<value_ints=[1]>()
+    text = """g (float[4] x) => (y) { zero = Constant<value_ints=[0]>()
+        one = Constant<value_ints=[1]>()
         two = Constant<value_ints=[0,1]>() y = CALL }"""
     for call, message in (
         ("Slice(x, zero, one, zero, zero)", "step of a slice is zero"),
