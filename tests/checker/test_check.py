@@ -1,6 +1,5 @@
 """The checker's calls: what they take, raise and return; large and hostile models."""
 
-import importlib
 import random
 import time
 from pathlib import Path
@@ -58,7 +57,6 @@ def test_takes_models_bytes_messages_and_paths(tmp_path: Path) -> None:
 def test_check_passes_sound_models() -> None:
     assert sx.check(sound(PLAIN)) is None
     assert sx.check(load(sound(BRANCHES)), full=True) is None
-
 
 
 def test_message_lists_every_problem() -> None:

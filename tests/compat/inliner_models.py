@@ -271,16 +271,18 @@ SCHEMA_BODIES = {
     "reduce": "Y = ReduceSumSquare <keepdims = 1> (X)",
     "softmax": "Y = Softmax <axis = 0> (X)",
     "log softmax": "Y = LogSoftmax <axis = -1> (X)",
-    "cross entropy": "L = Constant <value_ints = [0, 1, 0, 1]> () E = Unsqueeze (X, Z)"
+    "cross entropy": "L = Constant <value_ints = [1]> () E = Unsqueeze (X, Z)"
     ' Y = SoftmaxCrossEntropyLoss <reduction = "mean"> (E, L)',
     "greater or equal": "B = GreaterOrEqual (X, X) Y = Cast <to = 1> (B)",
     "not a function": "Y = Relu (X)",
     "unknown operator": "Y = NoSuch (X)",
     "unknown domain": "Y = other.Softsign (X)",
     "long domain name": "Y = ai.onnx.Softsign (X)",
-    "in a branch": "B = Greater (X, X) Y = If (B) <then_branch = p () => (float[4] q)"
+    "in a branch": "F = Constant <value_float = 1.0> () B = Greater (F, F)"
+    " Y = If (B) <then_branch = p () => (float[4] q)"
     " { q = Softsign (X) }, else_branch = p () => (float[4] q) { q = Neg (X) }>",
-    "context in a branch": "B = Greater (X, X) Y = If (B) <then_branch = p () => (float[4] q)"
+    "context in a branch": "F = Constant <value_float = 1.0> () B = Greater (F, F)"
+    " Y = If (B) <then_branch = p () => (float[4] q)"
     " { k = Neg (X) q = CastLike (k, X) }, else_branch = p () => (float[4] q) { q = Neg (X) }>",
     "in a function": "Y = local.f (X)",
     "thresholded": "T = ThresholdedRelu <alpha = 2.0> (X) Y = HardSigmoid <alpha = 0.1> (T)",

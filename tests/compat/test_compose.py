@@ -15,9 +15,7 @@ from sardonyx.compat import onnx as ours
 from sardonyx.compat.onnx import _nesting, _prefix, compose
 from tests.compat.compose_models import ALL, BRANCHES, CHAIN, FIRST, MERGES, PAIR, SECOND, XY
 from tests.compat.differential import Call, assert_same
-from tests.compat.stand_ins import graph, model, modules_to_come
-
-__all__ = ["modules_to_come"]
+from tests.compat.text_models import graph, model
 
 PRODUCERS: dict[str, dict[str, Any]] = {
     "all": {"producer_name": "me", "producer_version": "2", "domain": "d", "model_version": 9},

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 
 from sardonyx.compat import onnx as ours
 from sardonyx.compat.onnx import _function_calls, _inline, _renaming, inliner
-from tests.compat.differential import assert_same
+from tests.compat.differential import assert_same, outcome
 from tests.compat.inliner_models import (
     IMPORTS,
     LOCAL,
@@ -25,9 +25,7 @@ from tests.compat.inliner_models import (
     TEXTS,
     with_functions,
 )
-from tests.compat.stand_ins import function, model, modules_to_come
-
-__all__ = ["modules_to_come"]
+from tests.compat.text_models import function, model
 
 
 def _local(convert: bool) -> Callable[[Any, Any], Any]:
@@ -59,13 +57,68 @@ def test_inlined_models(kind: str, text: str, tmp_path: Path) -> None:
     assert_same(call, tmp_path)
 
 
+def _results(proto: Any) -> Any:
+    """What a model makes of some numbers, or None where it cannot run."""
+    rows = {value.name: value.type.tensor_type for value in proto.graph.input}
+    feeds = {
+        name: (np.arange(4) - 1.5)
+        .astype(np.float32)
+        .reshape([item.dim_value or 4 for item in kind.shape.dim])
+        if kind.elem_type == real.TensorProto.FLOAT
+        else np.zeros(1, np.int64)
+        for name, kind in rows.items()
+    }
+    try:
+        return ours.reference.ReferenceEvaluator(proto).run(None, feeds)
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
+def assert_same_meaning(
+    build: Callable[[Any], Any], inline: Any, folder: Path, gone: frozenset[str] = frozenset()
+) -> None:
+    """Fail unless inlining raises where onnx does, or keeps what a model computes.
+
+    Bodies of operators and converted bodies are our own, so they are not compared node by node;
+    but where onnx leaves none of the operators `gone`, neither may we.
+    """
+    theirs = outcome(lambda o, _: inline(o, build(o)), real, folder / "real")
+    mine = outcome(lambda o, _: inline(o, build(o)), ours, folder / "ours")
+    before = _results(build(ours))
+    if mine[0] == "raises":
+        assert theirs[0] == "raises"
+        return
+    if before is None:
+        assert mine == theirs
+        return
+    after = ours.ModelProto.FromString(mine[1])
+    if outcome(lambda o, _: _strictly_inferred(build(o)), real, folder / "types")[0] != "raises":
+        _strictly_inferred(real.ModelProto.FromString(mine[1]))
+    for left, right in zip(_results(after), before, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-6)
+    if theirs[0] != "raises":
+        kept = _operators(real.ModelProto.FromString(theirs[1]))
+        assert not (_operators(after) & gone) - kept
+
+
+def _strictly_inferred(proto: Any) -> Any:
+    return real.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
+
+
+FUNCTIONS = frozenset(schema.name for schema in real.defs.get_function_ops())
+
+
+def _operators(proto: Any) -> set[str]:
+    return {node.op_type for node in proto.graph.node}
+
+
 @pytest.mark.parametrize("text", MISMATCHES)
 @pytest.mark.parametrize("kind", CALLS)
 def test_other_operator_set_versions(kind: str, text: str, tmp_path: Path) -> None:
     of_model, of_function, body = MISMATCHES[text]
 
-    def call(o: Any, folder: Path) -> Any:
-        original = model(
+    def build(o: Any) -> Any:
+        return model(
             o,
             f'<ir_version: 8, opset_import: ["" : {of_model}, "local" : 1]>'
             "g (float[1, 4] X) => (Y) { K = Neg (X) Y = local.f (K) }"
@@ -74,9 +127,11 @@ def test_other_operator_set_versions(kind: str, text: str, tmp_path: Path) -> No
             f'<domain: "local", opset_import: ["" : {of_model}]>'
             "h (x) => (y) { y = Abs (x) }",
         )
-        return CALLS[kind](o, original)
 
-    assert_same(call, tmp_path)
+    if kind == "all, converting":
+        assert_same_meaning(build, CALLS[kind], tmp_path)
+    else:
+        assert_same(lambda o, folder: CALLS[kind](o, build(o)), tmp_path)
 
 
 @pytest.mark.parametrize("name", IMPORTS)
@@ -84,16 +139,18 @@ def test_other_operator_set_versions(kind: str, text: str, tmp_path: Path) -> No
 def test_imports(kind: str, name: str, tmp_path: Path) -> None:
     of_model, of_function = IMPORTS[name]
 
-    def call(o: Any, folder: Path) -> Any:
-        original = model(
+    def build(o: Any) -> Any:
+        return model(
             o,
             f"<ir_version: 8, opset_import: {of_model}>"
             "g (float[N] X) => (float[N] Y) { Y = local.f (X) }"
             f'<domain: "local", opset_import: {of_function}>f (x) => (y) {{ y = Relu (x) }}',
         )
-        return CALLS[kind](o, original)
 
-    assert_same(call, tmp_path)
+    if kind == "all, converting":
+        assert_same_meaning(build, CALLS[kind], tmp_path)
+    else:
+        assert_same(lambda o, folder: CALLS[kind](o, build(o)), tmp_path)
 
 
 def _constants_and_branches(o: Any) -> Any:
@@ -242,7 +299,10 @@ BUILT = {
 @pytest.mark.parametrize("name", BUILT)
 @pytest.mark.parametrize("kind", ["all", "all, converting", "chosen f", "all but f"])
 def test_built_models(kind: str, name: str, tmp_path: Path) -> None:
-    assert_same(lambda o, folder: CALLS[kind](o, BUILT[name](o)), tmp_path)
+    if (kind, name) == ("all, converting", "constants_and_branches"):
+        assert_same_meaning(BUILT[name], CALLS[kind], tmp_path)
+    else:
+        assert_same(lambda o, folder: CALLS[kind](o, BUILT[name](o)), tmp_path)
 
 
 SCHEMA_CALLS: dict[str, dict[str, Any]] = {
@@ -257,19 +317,22 @@ SCHEMA_CALLS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("body", SCHEMA_BODIES)
 @pytest.mark.parametrize("kind", SCHEMA_CALLS)
 def test_operators_that_are_functions(kind: str, body: str, version: int, tmp_path: Path) -> None:
-    def call(o: Any, folder: Path) -> Any:
-        original = model(
+    def build(o: Any) -> Any:
+        return model(
             o,
             f'<ir_version: 8, opset_import: ["" : {version}, "local" : 1]>'
             f"g (float[4] X, int64[1] Z) => (Y) {{ {SCHEMA_BODIES[body]} }}"
             f'<domain: "local", opset_import: ["" : {version}]>'
             "f (x) => (y) { t = Softsign (x) y = LeakyRelu <alpha = 0.5> (t) }",
         )
+
+    def inline(o: Any, original: Any) -> Any:
         return o.inliner.inline_selected_functions(
             original, **SCHEMA_CALLS[kind], inline_schema_functions=True
         )
 
-    assert_same(call, tmp_path)
+    gone = FUNCTIONS - {"CastLike"} if kind == "all but CastLike" else FUNCTIONS
+    assert_same_meaning(build, inline, tmp_path, gone)
 
 
 class _Serializes:

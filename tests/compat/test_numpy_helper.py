@@ -134,7 +134,7 @@ CASES |= {
 }
 
 
-def read_external(  # noqa: PLR0917
+def read_external(
     onnx: Any,
     folder: Path,
     location: str,

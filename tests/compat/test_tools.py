@@ -16,9 +16,7 @@ import pytest
 from sardonyx.compat import onnx as ours
 from sardonyx.compat.onnx.tools import replace_constants, update_model_dims
 from tests.compat.differential import Call, assert_same
-from tests.compat.stand_ins import function, graph, model, modules_to_come
-
-__all__ = ["modules_to_come"]
+from tests.compat.text_models import function, graph, model
 
 DIMENSIONS = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[b, 3, w] x, float[b, 4] z) => (float[b, d, 5] y, float[7] k) <float[y_1, q] t>

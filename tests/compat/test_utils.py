@@ -16,9 +16,7 @@ import pytest
 from sardonyx.compat import onnx as ours
 from sardonyx.compat.onnx import utils
 from tests.compat.differential import Call, assert_same
-from tests.compat.stand_ins import model, modules_to_come
-
-__all__ = ["modules_to_come"]
+from tests.compat.text_models import model
 
 DIAMOND = """<ir_version: 8, opset_import: ["" : 17]>
 diamond (float[1, 2] A0, float[1, 2] A1) => (float[1, 2] D0) <float[1, 2] B0, float[1, 2] B1,

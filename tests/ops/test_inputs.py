@@ -7,7 +7,10 @@ import sardonyx as sx
 from sardonyx.errors import EvaluationError, InputError, SardonyxError, UnsupportedError
 
 HEADER = '<ir_version: 10, opset_import: ["": 21, "custom": 1]>'
-MODEL = f"{HEADER} g (float[N,3] x, int64[2] k) => (float[N,3] y, float z) {{ y = Relu(x) z = ReduceMax<keepdims=0>(y) }}"
+MODEL = (
+    f"{HEADER} g (float[N,3] x, int64[2] k) => (float[N,3] y, float z)"
+    "{ y = Relu(x) z = ReduceMax<keepdims=0>(y) }"
+)
 X, K = np.zeros((2, 3), np.float32), np.zeros(2, np.int64)
 
 
@@ -29,7 +32,10 @@ def test_right_inputs() -> None:
         ({"x": X, "k": K, "q": X}, "the model has no input 'q'; its inputs are: x, k"),
         ({"x": X[0], "k": K}, r"input 'x' has shape \[3\], the model expects float\[N,3\]"),
         ({"x": X[:, :2], "k": K}, r"input 'x' has shape \[2, 2\], the model expects float\[N,3\]"),
-        ({"x": X.astype(np.float64), "k": K}, r"input 'x' is double where float is expected; cast it"),
+        (
+            {"x": X.astype(np.float64), "k": K},
+            r"input 'x' is double where float is expected; cast it",
+        ),
         ({"x": [["a", "b", "c"]], "k": K}, "input 'x' is string where float is expected"),
         ({"x": X, "k": np.zeros(2, "M8[s]")}, "datetime64"),
         ({"x": X, "k": np.zeros(3, np.int64)}, r"expects int64\[2\]"),
@@ -60,7 +66,8 @@ def test_an_output_that_is_not_there() -> None:
          "lacks the attribute 'axis'"),
         (f"{HEADER} g (float[2] x) => (float[2] y) {{ y = Relu<beta = 1>(x) }}", UnsupportedError,
          "has the attribute 'beta', which its operator does not know"),
-        (f"{HEADER} g (float[2] x) => (float[2] y) {{ y = Add(x, c) c = Constant<value_floats=[1.0,2.0,3.0]>() }}",
+        (f"{HEADER} g (float[2] x) => (float[2] y)"
+         "{ y = Add(x, c) c = Constant<value_floats=[1.0,2.0,3.0]>() }",
          EvaluationError, "with inputs float32"),
     ],
 )  # fmt: skip

@@ -63,8 +63,10 @@ def test_intermediates(session: sx.InferenceSession) -> None:
 
 
 def test_outputs_have_memory_of_their_own() -> None:
-    same = sx.load_text('<ir_version: 9, opset_import: ["": 17]> g (float[2] x) => (float[2] y, float[2] c)'
-                        '<float[2] k = {1.0, 2.0}> { y = Identity(x) c = Identity(k) }')  # fmt: skip
+    same = sx.load_text(
+        '<ir_version: 9, opset_import: ["": 17]> g (float[2] x) => (float[2] y, float[2] c)'
+        "<float[2] k = {1.0, 2.0}> { y = Identity(x) c = Identity(k) }"
+    )
     session = sx.InferenceSession(same)
     x = np.zeros(2, np.float32)
     y, constant = session.run(None, {"x": x})

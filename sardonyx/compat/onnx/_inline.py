@@ -211,14 +211,14 @@ class _Inliner:
 
     def _schema_function(self, call: Any) -> _Callee | None:
         """The body of an operator that the standard defines as a function, or None."""
-        from sardonyx.ops import functions
+        from sardonyx.compat.onnx._function_bodies import function_body
 
         imports: dict[str, int] = {}
         for entry in self._model.opset_import:
             imports.setdefault(entry.domain, entry.version)
         if call.domain not in imports or call.domain == "ai.onnx":
             return None
-        content = functions.function_body(
+        content = function_body(
             call.domain,
             call.op_type,
             call.SerializeToString(),

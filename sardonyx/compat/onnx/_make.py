@@ -20,7 +20,7 @@ from sardonyx.compat.onnx.onnx_ml_pb2 import (
 AssignmentBindingType = list[tuple[str, str]]
 
 
-def make_node(  # noqa: PLR0917
+def make_node(
     op_type: str,
     inputs: Sequence[str],
     outputs: Sequence[str],
@@ -77,7 +77,7 @@ def make_opsetid(domain: str, version: int) -> Any:
     return make_operatorsetid(domain, version)
 
 
-def make_graph(  # noqa: PLR0917
+def make_graph(
     nodes: Sequence[Any],
     name: str,
     inputs: Sequence[Any],
@@ -108,7 +108,7 @@ def make_graph(  # noqa: PLR0917
     return graph
 
 
-def make_function(  # noqa: PLR0917
+def make_function(
     domain: str,
     fname: str,
     inputs: Sequence[str],

@@ -8,7 +8,7 @@ from sardonyx.compat.onnx._nesting import check_model_nesting, check_nesting, su
 from sardonyx.compat.onnx.onnx_ml_pb2 import GraphProto, ModelProto
 
 
-def add_prefix_graph(  # noqa: PLR0917 - onnx's signature
+def add_prefix_graph(
     graph: Any,
     prefix: str,
     rename_nodes: bool | None = True,
@@ -52,7 +52,7 @@ def add_prefix_graph(  # noqa: PLR0917 - onnx's signature
     return graph
 
 
-def add_prefix(  # noqa: PLR0917 - onnx's signature
+def add_prefix(
     model: Any,
     prefix: str,
     rename_nodes: bool | None = True,

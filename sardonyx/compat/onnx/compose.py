@@ -60,7 +60,7 @@ def check_overlapping_names(
     return [(kind, names) for kind, names in kinds if names]
 
 
-def merge_graphs(  # noqa: PLR0917 - onnx's signature
+def merge_graphs(
     g1: Any,
     g2: Any,
     io_map: list[tuple[str, str]],
@@ -121,7 +121,7 @@ def merge_graphs(  # noqa: PLR0917 - onnx's signature
     return merged
 
 
-def merge_models(  # noqa: PLR0917 - onnx's signature
+def merge_models(
     m1: Any,
     m2: Any,
     io_map: list[tuple[str, str]],

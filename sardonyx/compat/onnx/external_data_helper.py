@@ -124,7 +124,7 @@ def load_external_data_for_model(model: Any, base_dir: str) -> None:
             load_external_data_for_tensor(tensor, base_dir)
 
 
-def set_external_data(  # noqa: PLR0917
+def set_external_data(
     tensor: Any,
     location: str,
     offset: int | None = None,

@@ -120,7 +120,7 @@ class Extractor:
             [value for name, value in self.value_infos.items() if name in mentioned],
         )
 
-    def _make_model(  # noqa: PLR0917 - onnx's signature
+    def _make_model(
         self,
         nodes: list[Any],
         inputs: list[Any],
@@ -168,7 +168,7 @@ class Extractor:
         return self._make_model(nodes, inputs, outputs, initializer, value_info, functions)
 
 
-def extract_model(  # noqa: PLR0917 - onnx's signature
+def extract_model(
     input_path: str | os.PathLike[str],
     output_path: str | os.PathLike[str],
     input_names: list[str],

@@ -3,8 +3,20 @@
 EXPERIMENTAL = frozenset({("", "Upsample", 1), ("ai.onnx.preview", "FlexAttention", 1)})
 
 NONDETERMINISTIC = frozenset(
-    "AffineGrid Bernoulli Dropout If Loop Multinomial RandomNormal RandomNormalLike RandomUniform"
-    " RandomUniformLike Scan SequenceMap".split()
+    {
+        "AffineGrid",
+        "Bernoulli",
+        "Dropout",
+        "If",
+        "Loop",
+        "Multinomial",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+        "Scan",
+        "SequenceMap",
+    }
 )
 """Operators said to give other results for the same inputs, or to hold graphs that may."""
 

@@ -15,7 +15,9 @@ class _Named(IntEnum):
         return f"{type(self).__name__}.{self.name}"
 
     __str__ = __repr__
-    __format__ = object.__format__
+
+    def __format__(self, format_spec: str) -> str:
+        return format(repr(self), format_spec)
 
 
 class FormalParameterOption(_Named):
@@ -214,6 +216,11 @@ class Bodies:
         self.specific = specific
 
 
+_Formals = Sequence[FormalParameter]
+_Attributes = Sequence[Attribute]
+_Determinism = NodeDeterminism
+
+
 class OpSchema:
     """The definition of one version of an operator.
 
@@ -239,11 +246,11 @@ class OpSchema:
         since_version: int,
         doc: str = "",
         *,
-        inputs: Sequence[FormalParameter] = (),
-        outputs: Sequence[FormalParameter] = (),
+        inputs: _Formals = (),
+        outputs: _Formals = (),
         type_constraints: Sequence[tuple[str, Sequence[str], str]] = (),
-        attributes: Sequence[Attribute] = (),
-        node_determinism: NodeDeterminism = NodeDeterminism.Unknown,
+        attributes: _Attributes = (),
+        node_determinism: _Determinism = NodeDeterminism.Unknown,
     ) -> None:
         require_text(name=name, domain=domain, doc=doc)
         if not isinstance(since_version, int):
@@ -256,12 +263,12 @@ class OpSchema:
         types = {item.type_param_str: item.allowed_type_strs for item in self.type_constraints}
         self.inputs = [item.with_types(_types(item.type_str, types)) for item in _formals(inputs)]
         self.outputs = [item.with_types(_types(item.type_str, types)) for item in _formals(outputs)]
-        self.attributes = {item.name: item for item in attributes}
+        self.attributes: dict[str, Any] = {item.name: item for item in attributes}
         self.min_input, self.max_input = _arity(self.inputs)
         self.min_output, self.max_output = _arity(self.outputs)
         self.deprecated = False
         self.support_level = SupportType.COMMON
-        self.node_determinism = (
+        self.node_determinism: _Determinism = (
             NodeDeterminism.Deterministic
             if node_determinism is NodeDeterminism.Unknown
             else node_determinism
@@ -325,7 +332,7 @@ class OpSchema:
         return self._bodies.general(found[-1]) if found and self._bodies.general else b""
 
     def get_context_dependent_function(self, arg0: bytes, arg1: Sequence[bytes], /) -> bytes:
-        """The function for a NodeProto with inputs of these TypeProtos; empty where there is none."""
+        """The function for a NodeProto with inputs of these TypeProtos; empty if there is none."""
         opset = (self.context_dependent_function_opset_versions or [0])[0]
         return self.get_context_dependent_function_with_opset_version(opset, arg0, arg1)
 
@@ -334,7 +341,9 @@ class OpSchema:
     ) -> bytes:
         """The function for a node at an opset; empty where there is none."""
         found = [opset for opset in self.context_dependent_function_opset_versions if opset <= arg0]
-        return self._bodies.specific(found[-1], arg1, arg2) if found and self._bodies.specific else b""
+        return (
+            self._bodies.specific(found[-1], arg1, arg2) if found and self._bodies.specific else b""
+        )
 
     def set_type_and_shape_inference_function(self, arg: Callable[[Any], None], /) -> "OpSchema":
         """Let `arg` infer the types of outputs; it gets a `shape_inference.InferenceContext`."""
@@ -354,9 +363,9 @@ class OpSchema:
         self,
         nodeBytes: bytes,
         valueTypesByNameBytes: Mapping[str, bytes],
-        inputDataByNameBytes: Mapping[str, bytes] = {},  # noqa: B006 - onnx's signature, never changed
-        inputSparseDataByNameBytes: Mapping[str, bytes] = {},  # noqa: B006 - as above
-        opsetImports: Mapping[str, int] = {},  # noqa: B006 - as above
+        inputDataByNameBytes: Mapping[str, bytes] = {},
+        inputSparseDataByNameBytes: Mapping[str, bytes] = {},
+        opsetImports: Mapping[str, int] = {},
         irVersion: int = 14,
     ) -> dict[str, bytes]:
         from sardonyx.compat.onnx.shape_inference import infer_one_node
@@ -395,7 +404,19 @@ def normal_type(text: str) -> str:
     plain = "".join(text.split())
     if not is_type(plain):
         raise ValueError(f"{text!r} is not a type")
-    return plain if "(" in plain else f"tensor({plain})"
+    return _spelled(plain)
+
+
+def _spelled(text: str) -> str:
+    head, bracket, rest = text.partition("(")
+    inner = rest.removesuffix(")")
+    match head:
+        case "map":
+            key, _, value = inner.partition(",")
+            return f"map({key},{_spelled(value)})"
+        case "seq" | "optional":
+            return f"{head}({_spelled(inner)})"
+    return text if bracket else f"tensor({text})"
 
 
 def is_type(text: str) -> bool:

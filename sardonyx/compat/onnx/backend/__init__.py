@@ -1,0 +1,1 @@
+"""The interface between ONNX and what runs its models."""
