@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-all lint bench conformance fuzz clean
+.PHONY: run test test-all lint bench conformance docs fuzz clean
 
 ## Load, check and run the example model, and show what came out.
 run: $(VENV)/.run
@@ -32,6 +32,10 @@ lint: $(VENV)/.lint
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.load
 
+## The documentation as a site, in build/site.
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build
+
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
 
@@ -49,6 +53,10 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.lint: pyproject.toml | $(VENV)/bin/python
 	$(INSTALL) --editable ".[test,lint]"
+	touch $@
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(INSTALL) --editable ".[docs]"
 	touch $@
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python

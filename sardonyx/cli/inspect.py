@@ -1,88 +1,205 @@
-"""The verbs `inspect` and `check`."""
+"""The verbs that show a model: inspect, check, text, show, explain."""
 
-from collections import Counter
+import sys
+from dataclasses import asdict
 from pathlib import Path
-
-from rich.console import Console
-from rich.table import Table
+from typing import Any
 
 import sardonyx as sx
+from sardonyx.cli.output import (
+    bytes_text,
+    count_text,
+    counting,
+    print_facts,
+    print_json,
+    print_line,
+    print_table,
+    waiting,
+)
+from sardonyx.cli.session import read_sizes
+from sardonyx.format.files import replacing
+from sardonyx.format.outline import outline
+from sardonyx.ops.infer import HIDDEN
+from sardonyx.passes.stages import model_after
+from sardonyx.passes.summarize import Summary, WeightStatistics, summarize, weight_statistics
+
+_LONGEST = 60
+"""A symbolic cost longer than this is not shown."""
 
 
-def show_model(path: Path, *, nodes: bool, weights: bool) -> None:
+def show_model(
+    path: Path, *, nodes: bool, weights: bool, graph: bool, dims: list[str], as_json: bool
+) -> None:
     """Print what a model is."""
-    console = Console()
+    sizes = read_sizes(dims)
     model = sx.load(path)
-    graph = model.graph
-    facts = Table(show_header=False, box=None)
-    facts.add_row("file", f"{path} ({_size(path.stat().st_size)})")
-    facts.add_row("producer", f"{model.producer_name or '-'} {model.producer_version}")
-    imports = [f"{domain or 'ai.onnx'} {version}" for domain, version in model.opsets.items()]
-    facts.add_row("versions", ", ".join([f"IR {model.ir_version}", *imports]))
-    parameters = sum(tensor.size for tensor in model.tensors())
-    stored = sum(tensor.nbytes for tensor in model.tensors())
-    facts.add_row("weights", f"{parameters:,} parameters, {_size(stored)}")
-    if model.functions:
-        facts.add_row("functions", ", ".join(function.name for function in model.functions))
-    for key, said in model.metadata.items():
-        facts.add_row(key, said)
-    if graph is not None:
-        constants = set(graph.initializers)
-        for value in graph.inputs:
-            if value not in constants:
-                facts.add_row("input", f"{value.name}: {value.type or '?'}")
-        for value in graph.outputs:
-            facts.add_row("output", f"{value.name}: {value.type or '?'}")
-        counts = Counter(node.op_type for node in graph.all_nodes())
-        listed = ", ".join(f"{name} {count}" for name, count in counts.most_common())
-        facts.add_row("operators", f"{sum(counts.values())} nodes: {listed}")
-    console.print(facts)
-    if nodes and graph is not None:
-        console.print(_nodes_table(graph))
+    with waiting("looking at the model"):
+        summary = summarize(model, sizes)
+    statistics = _statistics(model) if weights else []
+    if as_json:
+        said: dict[str, Any] = {"file": str(path), "file_bytes": disk_size(path, summary)}
+        said |= asdict(summary)
+        if nodes:
+            said["node_list"] = _node_facts(model)
+        if weights:
+            said["weights"] = [asdict(item) for item in statistics]
+        if graph:
+            said["graph"] = outline(model)
+        print_json(said)
+        return
+    print_facts(_facts(path, model, summary, sizes))
+    if nodes:
+        rows = [
+            (item["name"], item["operator"], ", ".join(item["inputs"]), ", ".join(item["outputs"]))
+            for item in _node_facts(model)
+        ]
+        print_line()
+        print_table("nodes", ("name", "operator", "inputs", "outputs"), rows)
     if weights:
-        console.print(_weights_table(model))
+        print_line()
+        _print_weights(statistics)
+    if graph:
+        print_line()
+        print(outline(model))
 
 
-def _nodes_table(graph: sx.Graph) -> Table:
-    table = Table(title="nodes", title_justify="left")
-    for column in ("name", "operator", "inputs", "outputs"):
-        table.add_column(column, overflow="fold")
-    for node in graph.all_nodes():
-        inputs = ", ".join("-" if value is None else value.name for value in node.inputs)
-        table.add_row(
-            node.name, node.op_type, inputs, ", ".join(value.name for value in node.outputs)
+def disk_size(path: Path, summary: Summary) -> int:
+    """Bytes of a model's file and of the data files beside it."""
+    files = [path, *(path.parent / location for location in summary.external_data)]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _facts(
+    path: Path, model: sx.Model, summary: Summary, sizes: dict[str, int]
+) -> list[tuple[str, str]]:
+    rows = [
+        ("file", f"{path} ({bytes_text(disk_size(path, summary))})"),
+        ("producer", summary.producer or "-"),
+        ("IR version", str(summary.ir_version)),
+        ("opsets", ", ".join(f"{name} {version}" for name, version in summary.opsets.items())),
+    ]
+    if model.doc_string:
+        rows.append(("about", model.doc_string.splitlines()[0][:200]))
+    rows += [("input", f"{item.name}: {item.type}") for item in summary.inputs]
+    rows += [("output", f"{item.name}: {item.type}") for item in summary.outputs]
+    if summary.dynamic_dimensions:
+        rows.append(("dynamic", ", ".join(summary.dynamic_dimensions)))
+    rows.append(
+        ("weights", f"{summary.parameters:,} parameters, {bytes_text(summary.weight_bytes)} "
+                    f"stored, {bytes_text(summary.memory_bytes)} in memory")
+    )  # fmt: skip
+    rows.append(("cost", _cost(summary, sizes)))
+    listed = ", ".join(f"{name} {count}" for name, count in summary.operators.items())
+    rows.append(("operators", f"{summary.nodes} nodes: {listed or '-'}"))
+    if summary.functions:
+        rows.append(("functions", ", ".join(summary.functions)))
+    if summary.quantization:
+        found = ", ".join(f"{name} {count}" for name, count in summary.quantization.items())
+        rows.append(("quantization", found))
+    for location, size in summary.external_data.items():
+        rows.append(("external data", f"{location} ({bytes_text(size)} used)"))
+    rows += [("metadata", f"{key}: {said}") for key, said in summary.metadata.items()]
+    rows += [("warning", text) for text in summary.warnings]
+    return rows
+
+
+def _cost(summary: Summary, sizes: dict[str, int]) -> str:
+    missing = f"; {summary.uncounted} nodes have unknown shapes" if summary.uncounted else ""
+    if summary.flops.isdigit():
+        text = count_text(int(summary.flops), "FLOPs")
+    elif len(summary.flops) <= _LONGEST and HIDDEN not in summary.flops:
+        text = f"{summary.flops} FLOPs"
+    elif free := [name for name in summary.dynamic_dimensions if name not in sizes]:
+        names = ", ".join(free)
+        return f"depends on {names}, which --dim NAME=SIZE sets{missing}"
+    else:
+        return f"depends on sizes that are known only at run time{missing}"
+    return f"{text} in matrix products and convolutions{missing}"
+
+
+def _node_facts(model: sx.Model) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": node.name,
+            "operator": f"{node.domain}.{node.op_type}" if node.domain else node.op_type,
+            "inputs": ["-" if value is None else value.name for value in node.inputs],
+            "outputs": [value.name for value in node.outputs],
+        }
+        for graph in model.graphs()
+        for node in graph.nodes
+    ]
+
+
+def _statistics(model: sx.Model) -> list[WeightStatistics]:
+    tensors = list(model.tensors())
+    found = []
+    with counting("reading weights", len(tensors)) as advance:
+        for tensor in tensors:
+            found.append(weight_statistics(tensor))
+            advance()
+    return found
+
+
+def _print_weights(statistics: list[WeightStatistics]) -> None:
+    rows = [
+        (
+            item.name,
+            item.type,
+            bytes_text(item.bytes),
+            "-" if item.minimum is None else f"{item.minimum:.4g} .. {item.maximum:.4g}",
+            "-" if item.mean is None else f"{item.mean:.3g}",
+            "-" if item.zeros is None else f"{item.zeros:.1%}",
+            str(item.nans),
+            str(item.infinities),
         )
-    return table
+        for item in statistics
+    ]
+    columns = ("name", "type", "size", "range", "mean", "zeros", "nan", "inf")
+    print_table("weights", columns, rows, "size range mean zeros nan inf")
 
 
-def _weights_table(model: sx.Model) -> Table:
-    table = Table(title="weights", title_justify="left")
-    for column in ("name", "type", "size"):
-        table.add_column(column, overflow="fold")
-    for tensor in model.tensors():
-        table.add_row(tensor.name, str(tensor.type), _size(tensor.nbytes))
-    return table
-
-
-def _size(count: int) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
-        count /= 1024  # type: ignore[assignment]
-    return f"{count:,.1f} GiB"
-
-
-def report_problems(path: Path, full: bool) -> bool:
+def report_problems(path: Path, *, full: bool, as_json: bool) -> bool:
     """Print every finding; True where none is an error."""
-    console = Console()
-    findings = sx.find_problems(sx.load(path), full=full)
-    if not findings:
-        console.print(f"{path}: no problem found")
-        return True
-    table = Table(title=f"{path}: {len(findings)} findings", title_justify="left")
-    for column in ("severity", "where", "what", "remedy"):
-        table.add_column(column, overflow="fold")
-    for finding in findings:
-        table.add_row(finding.severity, finding.where, finding.what, finding.remedy)
-    console.print(table)
-    return all(finding.severity != "error" for finding in findings)
+    with waiting("checking"):
+        findings = sx.find_problems(sx.load(path), full=full)
+    sound = all(finding.severity != "error" for finding in findings)
+    if as_json:
+        print_json({"file": str(path), "valid": sound, "findings": [asdict(f) for f in findings]})
+    elif not findings:
+        print_line(f"{path}: no problem found")
+    else:
+        errors = sum(finding.severity == "error" for finding in findings)
+        for finding in findings:
+            print_line(f"{finding.severity}: {finding}")
+        print_line(f"{path}: {errors} errors, {len(findings) - errors} warnings")
+    return sound
+
+
+def show_text(path: Path, output: Path | None) -> None:
+    """Print a model's text, or write it."""
+    text = sx.to_text(sx.load(path))
+    if output is None:
+        sys.stdout.write(text.rstrip("\n") + "\n")
+        return
+    with replacing(output) as staged:
+        staged.write_text(text)
+    print_line(f"wrote {output}")
+
+
+def show_stage(path: Path, stage: str) -> None:
+    """Print a model's text after a stage."""
+    sys.stdout.write(outline(model_after(sx.load(path), stage)).rstrip("\n") + "\n")
+
+
+def explain_nodes(path: Path, provider: str | None, *, as_json: bool) -> None:
+    """Print what runs each node."""
+    session = sx.InferenceSession(path, providers=None if provider is None else [provider])
+    rows = [
+        tuple(part.strip() for part in line.rsplit("    ", 1))
+        for line in session.explain().splitlines()
+    ]
+    if as_json:
+        nodes = [{"node": row[0], "runs": row[-1]} for row in rows]
+        print_json({"providers": session.get_providers(), "nodes": nodes})
+        return
+    print_table(f"providers: {', '.join(session.get_providers())}", ("node", "runs on"), rows)

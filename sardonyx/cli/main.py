@@ -1,135 +1,110 @@
-"""`sardonyx`, also `sdx`: one command with a verb for each thing to do with a model."""
+"""`sardonyx`, also `sdx`: one command with a verb for each thing to do with a model.
 
+Nothing but the standard library and typer is imported before a verb runs: help is instant.
+"""
+
+import logging
 import sys
-from pathlib import Path
-from typing import Annotated
+import traceback
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from sardonyx.errors import SardonyxError
+from sardonyx.errors import CheckError, SardonyxError
+
+
+class Verbs(TyperGroup):
+    """The verbs. A user's mistake is one line on stderr; `-v` shows where it came from."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Accept `-v` behind the verb too."""
+        if "-v" in args:
+            args = ["-v", *(item for item in args if item != "-v")]
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb."""
+        verbose = bool(ctx.params.get("verbose"))
+        try:
+            return super().invoke(ctx)
+        except (SardonyxError, OSError, MemoryError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            if verbose:
+                traceback.print_exc()
+            print(f"error: {one_line(error)}", file=sys.stderr)
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            print("error: interrupted", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
+def one_line(error: BaseException) -> str:
+    """An error's message in one line.
+
+    >>> one_line(CheckError("'a.onnx' has 2 problems:\\n  first\\n  second"))
+    "'a.onnx' has 2 problems: first; `sardonyx check` lists them all"
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if isinstance(error, CheckError):
+        return f"{' '.join(lines[:2])}; `sardonyx check` lists them all"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    return " ".join(lines) or type(error).__name__
+
 
 app = typer.Typer(
+    cls=Verbs,
     help="Read, check, change and run ONNX models.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-ModelPath = Annotated[Path, typer.Argument(help="The model: .onnx, .onnxtxt, .textproto or .json.")]
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Say more, and show where errors come from.")
+    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Read, check, change and run ONNX models."""
+    if version:
+        from sardonyx.version import VERSION
+
+        print(f"sardonyx {VERSION}")
+        raise typer.Exit
+    log = logging.getLogger("sardonyx")
+    log.setLevel(logging.INFO if verbose else logging.WARNING)
+    if not any(isinstance(handler, _ToStderr) for handler in log.handlers):
+        log.addHandler(_ToStderr())
+
+
+class _ToStderr(logging.Handler):
+    """Writes what the library logs to whatever stderr is at that moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr)
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one line, not a traceback."""
-    try:
-        app()
-    except SardonyxError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+    """Run the command line."""
+    app()
 
 
-@app.command()
-def run(
-    model: ModelPath,
-    input: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="NAME=FILE (.npy, .npz, .pb) or NAME=random|zeros|ones; random if absent."
-        ),
-    ] = None,
-    dim: Annotated[
-        list[str] | None,
-        typer.Option(help="SYMBOL=SIZE for a dynamic dimension of generated inputs; 1 if absent."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Write the outputs to this .npz file.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="For random inputs.")] = 0,
-) -> None:
-    """Check and run a model, and show what ran, how long it took and what came out."""
-    from sardonyx.cli.run import run_model
+def _add_verbs() -> None:
+    from sardonyx.cli import change, look, measure
 
-    run_model(model, input or [], dim or [], output, seed)
+    for module in (look, measure, change):
+        module.add_to(app)
 
 
-@app.command()
-def check(
-    model: ModelPath,
-    full: Annotated[
-        bool, typer.Option(help="Infer types and shapes too, and report contradictions.")
-    ] = False,
-) -> None:
-    """Report everything that breaks the ONNX specification, with a remedy for each."""
-    from sardonyx.cli.inspect import report_problems
-
-    if not report_problems(model, full):
-        raise typer.Exit(1)
-
-
-@app.command()
-def inspect(
-    model: ModelPath,
-    nodes: Annotated[bool, typer.Option(help="List every node.")] = False,
-    weights: Annotated[bool, typer.Option(help="List every weight.")] = False,
-) -> None:
-    """Show what a model is: producer, versions, inputs, outputs, operators, size."""
-    from sardonyx.cli.inspect import show_model
-
-    show_model(model, nodes=nodes, weights=weights)
-
-
-@app.command()
-def convert(
-    model: ModelPath,
-    target: Annotated[Path, typer.Argument(help="Where to write; the suffix chooses the form.")],
-    opset: Annotated[int | None, typer.Option(help="Convert to this opset version.")] = None,
-    compat: Annotated[
-        str | None, typer.Option(help="Write what a release reads, such as 'onnxruntime>=1.20'.")
-    ] = None,
-    external_data: Annotated[
-        str | None,
-        typer.Option(
-            help="Put weights into this file beside the model, or folder if it ends in /."
-        ),
-    ] = None,
-) -> None:
-    """Write a model in another form, opset version, or with its weights in other files."""
-    import sardonyx as sx
-
-    loaded = sx.load(model)
-    if opset is not None:
-        loaded = sx.convert_opset(loaded, opset)
-    sx.save(loaded, target, compat=compat, external_data=external_data)
-    print(f"wrote {target}")
-
-
-@app.command("infer-shapes")
-def infer_shapes(
-    model: ModelPath,
-    target: Annotated[Path, typer.Argument(help="Where to write.")],
-    strict: Annotated[bool, typer.Option(help="Stop at a contradiction.")] = False,
-) -> None:
-    """Write a model with the types of all its values."""
-    import sardonyx as sx
-
-    sx.save(sx.infer_shapes(sx.load(model), strict=strict), target)
-    print(f"wrote {target}")
-
-
-@app.command()
-def text(model: ModelPath) -> None:
-    """Print a model in ONNX's textual syntax; `convert` reads it back."""
-    import sardonyx as sx
-
-    print(sx.to_text(sx.load(model)))
-
-
-@app.command()
-def coverage() -> None:
-    """List how many operators of each domain are known."""
-    from sardonyx.cli.coverage import show_coverage
-
-    show_coverage()
-
+_add_verbs()
 
 if __name__ == "__main__":
     main()

@@ -82,7 +82,7 @@ class BatchNormalization(Operator):
         )
 
     def upgrade_1(node: Node, build: Builder) -> None:
-        del node.attributes["consumed_inputs"]
+        node.attributes.pop("consumed_inputs", None)
 
     def upgrade_6(node: Node, build: Builder) -> Any:
         testing = node.attribute("is_test", 0)

@@ -167,6 +167,7 @@ def cast_fact(x: Fact, to: DataType | None) -> Fact:
 class Cast(Operator):
     """The elements in the type `to`."""
 
+    width_matters = True
     signatures = (
         "1(input: T1, to: string) -> output: T2; T1: numeric3 bool; T2: numeric3 bool",
         "6(input: T1, to: int) -> output: T2; T1: numeric3 bool; T2: numeric3 bool",
@@ -210,6 +211,7 @@ class Cast(Operator):
 class CastLike(Operator):
     """The elements in the type of another tensor."""
 
+    width_matters = True
     signatures = (
         "15(input: T1, target_type: T2) -> output: T2;"
         " T1: numeric bool string; T2: numeric bool string",
@@ -263,6 +265,7 @@ def _require(kind: DataType | None, opset: int) -> None:
 class BitCast(Operator):
     """The same bits, read as another type of the same width."""
 
+    width_matters = True
     signatures = (
         "26(input: T1, to: int) -> output: T2;"
         " T1: numeric float8s int4s int2s complex bool float4e2m1 float8e8m0;"

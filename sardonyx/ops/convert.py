@@ -235,13 +235,15 @@ class _Step:
             build = Builder(
                 graph, self.opset, node, names, constants_as_nodes=self.constants_as_nodes
             )
-            where = node.where()
+            where, inputs = node.where(), node.inputs
             try:
                 self._node(node, operator, build)
                 for made in build.made:
                     self._fit(made, names)
             except ConversionError as error:
                 blockers[node] = Blocker(where, error.what, self.opset + 1)
+            else:
+                _drop_unused(graph, inputs)
 
     def _node(self, node: Node, operator: type[Operator], build: Builder) -> None:
         current, older = operator.at(self.opset + 1), operator.at(self.opset)
@@ -277,6 +279,18 @@ class _Step:
             )
             if not widen(node, operator, version, build, self.types, self.operators):
                 raise ConversionError(f"{node.op_type} would be needed, and {reason}")
+
+
+def _drop_unused(graph: Graph, values: tuple[Value | None, ...]) -> None:
+    """Remove constants that a node has read, where nothing reads them any more."""
+    for value in values:
+        if value is None or value.uses:
+            continue
+        maker = value.producer
+        if maker is not None and maker.graph is graph and maker.op_type == "Constant":
+            graph.nodes.remove(maker)
+        elif value in graph.initializers and value not in graph.inputs:
+            graph.initializers.remove(value)
 
 
 def _expand(node: Node, operator: type[Operator], current: Signature, build: Builder) -> None:

@@ -124,9 +124,7 @@ class Evaluator:
             raise InputError(f"input '{value.name}' is missing", hint=f"feed a {value.type}")
         return values
 
-    def _run_nodes(
-        self, graph: Graph, values: dict[Value, Any], observe: Observe | None
-    ) -> None:
+    def _run_nodes(self, graph: Graph, values: dict[Value, Any], observe: Observe | None) -> None:
         for node in graph.nodes:
             results = self._run_node(node, values, observe)
             for value, result in zip(node.outputs, results, strict=False):

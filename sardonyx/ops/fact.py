@@ -56,8 +56,9 @@ class Fact:
         """The elements of an integer vector, where at least their number is known."""
         if self.value is not None:
             return tuple(_size(item) for item in self.value.reshape(-1))
-        if self.rank == 1 and isinstance(self.shape and self.shape[0], int):
-            return (None,) * self.shape[0]  # type: ignore[index,operator]
+        count = self.shape[0] if self.shape is not None and len(self.shape) == 1 else None
+        if isinstance(count, int) and count <= LARGEST_VALUE:
+            return (None,) * count
         return None
 
     def scalar(self) -> Any:

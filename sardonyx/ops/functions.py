@@ -181,12 +181,13 @@ def _finish(
     opset = opset_imports.get("", opset_imports.get("ai.onnx", NEWEST_OPSETS[""]))
     body.nodes.append(call)
     build = Builder(body, opset, call, constants_as_nodes=True)
-    results = function_results(call, operator, version, build)
+    outputs: list[Value] = []
+    for result in function_results(call, operator, version, build):
+        own = result.producer is not None and result.producer.graph is body
+        outputs.append(result if own and result not in outputs else build.Identity(result))
     names = [output.name for output in call.outputs]
     body.nodes.remove(call)
-    for name, result in zip(names, results, strict=False):
-        apart = result.producer is None or result.producer.graph is not body or result.is_output
-        output = build.Identity(result) if apart else result
+    for name, output in zip(names, outputs, strict=False):
         output.name = name
         body.outputs.append(output)
     function = Function(call.domain, call.op_type, body, Opsets({"": opset}))

@@ -21,6 +21,10 @@ HIDDEN = "_unknown"
 """What the names of sizes begin with that inference makes up for sizes only known at run time."""
 
 
+LARGEST_SIZE = 2**63 - 1
+"""The largest size a type can declare."""
+
+
 @dataclass(frozen=True, slots=True)
 class InferContext:
     """What `infer` may ask for beyond its inputs: the number of outputs, and subgraphs."""
@@ -185,8 +189,14 @@ class Inference:
         extra: dict[str, Any] = {}
         if takes_context(operator.infer):
             extra["context"] = InferContext(node, len(node.outputs), self.graph)
+        version = operator.newest()
+        if len(facts) < version.input_range[0]:
+            raise InferenceError(
+                f"there are {len(facts)} inputs, the operator takes at least "
+                f"{version.input_range[0]}"
+            )
         try:
-            attributes = attribute_values(node, operator.newest())
+            attributes = attribute_values(node, version)
             results = as_outputs(operator.infer(*facts, **attributes, **extra))
         except InferenceError:
             raise
@@ -194,6 +204,8 @@ class Inference:
             raise InferenceError(error.what, hint=error.hint) from error
         except Exception as error:
             raise InferenceError(f"inference failed: {type(error).__name__}: {error}") from error
+        for result in results:
+            _require_sizes(result)
         return self._propagate(node, operator, facts, attributes, results)
 
     def _propagate(
@@ -269,6 +281,13 @@ class Inference:
         self.findings.append(located)
         if self.strict:
             raise located from error
+
+
+def _require_sizes(fact: Fact | None) -> None:
+    """Refuse sizes that no tensor has."""
+    for size in fact.shape or () if isinstance(fact, Fact) else ():
+        if isinstance(size, int) and not 0 <= size <= LARGEST_SIZE:
+            raise InferenceError(f"a size would be {size}")
 
 
 def _too_large(fact: Fact) -> bool:

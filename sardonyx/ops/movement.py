@@ -6,7 +6,7 @@ import numpy as np
 from sardonyx.dims import Size, floor_divide
 from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError, InferenceError
-from sardonyx.graph import Node, Value
+from sardonyx.graph import Node, TensorType, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.early_opsets import known_rank
 from sardonyx.ops.element_type import constant_like
@@ -137,10 +137,10 @@ class DepthToSpace(Operator):
         depth = build.Div(channels, [blocksize * blocksize])
         head = ([blocksize, blocksize], depth) if mode == "DCR" else (depth, [blocksize, blocksize])
         order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
-        apart = build.Reshape(x, build.Concat(batch, *head, height, width, axis=0))
+        apart = _reshape(build, x, build.Concat(batch, *head, height, width, axis=0), x)
         tall, wide = build.Mul(height, [blocksize]), build.Mul(width, [blocksize])
         moved = build.Transpose(apart, perm=order)
-        return build.Reshape(moved, build.Concat(batch, depth, tall, wide, axis=0))
+        return _reshape(build, moved, build.Concat(batch, depth, tall, wide, axis=0), x)
 
 
 class SpaceToDepth(Operator):
@@ -173,11 +173,11 @@ class SpaceToDepth(Operator):
         batch, channels, height, width = _dimensions(build, x)
         low, narrow = build.Div(height, [blocksize]), build.Div(width, [blocksize])
         inner = (low, [blocksize], narrow, [blocksize])
-        apart = build.Reshape(x, build.Concat(batch, channels, *inner, axis=0))
+        apart = _reshape(build, x, build.Concat(batch, channels, *inner, axis=0), x)
         order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
         deep = build.Mul(channels, [blocksize * blocksize])
         shape = build.Concat(batch, deep, low, narrow, axis=0)
-        return build.Reshape(build.Transpose(apart, perm=order), shape)
+        return _reshape(build, build.Transpose(apart, perm=order), shape, x)
 
 
 def _image(x: Fact, mode: str) -> tuple[Size | None, Size | None, Size | None, Size | None]:
@@ -191,6 +191,14 @@ def _image(x: Fact, mode: str) -> tuple[Size | None, Size | None, Size | None, S
 
 def _times(size: Size | None, factor: int) -> Size | None:
     return None if size is None else size * factor
+
+
+def _reshape(build: Builder, x: Value, shape: Value, source: Value) -> Value:
+    """A tensor in a computed shape, where 0 means no elements unless `source` surely has some."""
+    kind = source.type
+    sizes = kind.shape if isinstance(kind, TensorType) else None
+    filled = sizes is not None and all(isinstance(size, int) and size > 0 for size in sizes)
+    return build.Reshape(x, shape, allowzero=1 if build.opset >= 14 and not filled else None)
 
 
 def _dimensions(build: Builder, x: Value) -> tuple[Value, ...]:

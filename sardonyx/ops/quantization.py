@@ -57,6 +57,7 @@ def _quantized_type(zero: Any, output_dtype: int, problem: type[Exception]) -> D
 class QuantizeLinear(Operator):
     """x / scale + zero point, rounded half to even and kept within a narrow type's range."""
 
+    width_matters = True
     signatures = (
         "10(x: T1, y_scale: tensor(float), y_zero_point?: T2) -> y: T2;"
         " T1: float int32; T2: int8 uint8",

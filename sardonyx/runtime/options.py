@@ -133,7 +133,7 @@ class SessionOptions(_Entries):
 
 
 class RunOptions(_Entries):
-    """Options of one run. `terminate = True`, set from another thread, ends it.
+    """Options of one run. With `terminate = True` runs given these options are refused.
 
     >>> RunOptions().terminate
     False

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from sardonyx.compiler.program import compile_model
 from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Model, Value
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.evaluate import Evaluator
+from sardonyx.runtime.options import SessionOptions
 
 Observe = Callable[[Value, Any], None]
 
@@ -32,7 +34,7 @@ class Runner(Protocol):
 class ReferenceRunner:
     """Runs each operator's reference, one node after another."""
 
-    def __init__(self, model: Model, catalog: Catalog) -> None:
+    def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
         self._evaluator = Evaluator(model, catalog=catalog)
         self.graph = self._evaluator.graph
 
@@ -51,31 +53,66 @@ class ReferenceRunner:
         return [(node.where(), "reference") for node in self.graph.nodes]
 
 
-PROVIDERS: dict[str, Callable[[Model, Catalog], Runner]] = {
+class CompiledRunner:
+    """Runs the model as native code; what has no native form runs its reference in between."""
+
+    def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
+        self._program = compile_model(
+            model, threads=options.intra_op_num_threads or None, catalog=catalog
+        )
+        self._places = {name: place for place, name in enumerate(self._program.output_names)}
+        self._model, self._catalog, self._options = model, catalog, options
+        self._reference: ReferenceRunner | None = None
+
+    def run(
+        self,
+        outputs: Sequence[str] | None,
+        inputs: Mapping[str, Any],
+        *,
+        observe: Observe | None = None,
+    ) -> list[Any]:
+        """Run once; where inner values are asked for, on the reference, since only it has them."""
+        if observe is not None or any(name not in self._places for name in outputs or ()):
+            if self._reference is None:
+                self._reference = ReferenceRunner(self._model, self._catalog, self._options)
+            return self._reference.run(outputs, inputs, observe=observe)
+        results = self._program.run(inputs)
+        return results if outputs is None else [results[self._places[name]] for name in outputs]
+
+    def explain(self) -> list[tuple[str, str]]:
+        """Each node with its kernel and the nodes fused into it, or why it has none."""
+        rows = []
+        for item in self._program.explain():
+            text = f"{item.kernel}: {item.reason}" if item.reason else item.kernel
+            if item.together:
+                text += f" (with {', '.join(item.together)})"
+            rows.append((f"{item.operator} {item.node}".strip(), text))
+        return rows
+
+
+PROVIDERS: dict[str, Callable[[Model, Catalog, SessionOptions], Runner]] = {
     "ReferenceExecutionProvider": ReferenceRunner,
+    "CompiledExecutionProvider": CompiledRunner,
 }
-"""Providers by name, in the order of preference."""
+"""Providers by name, in the order of preference. The compiler is young: large graphs with dynamic
+shapes can take a minute to compile, so it runs only where it is asked for."""
 
 
 def get_available_providers() -> list[str]:
     """The providers a session can use here, the preferred one first.
 
     >>> get_available_providers()
-    ['ReferenceExecutionProvider']
+    ['ReferenceExecutionProvider', 'CompiledExecutionProvider']
     """
     return list(PROVIDERS)
 
 
 def choose_providers(wanted: Sequence[Any] | None) -> list[str]:
-    """Wanted providers that are known; `CPUExecutionProvider` is whatever is preferred here."""
-    if not wanted:
-        return get_available_providers()
-    names = [item if isinstance(item, str) else item[0] for item in wanted]
-    known = [
-        get_available_providers()[0] if name == "CPUExecutionProvider" else name
-        for name in names
-        if name in PROVIDERS or name == "CPUExecutionProvider"
-    ]
+    """Wanted providers that are known; `CPUExecutionProvider` is the preferred one here."""
+    names = [item if isinstance(item, str) else item[0] for item in wanted or PROVIDERS]
+    preferred = get_available_providers()[0]
+    spelled = [preferred if name == "CPUExecutionProvider" else name for name in names]
+    known = [name for name in spelled if name in PROVIDERS]
     if not known:
         raise UnsupportedError(
             f"none of the providers {names} is available",

@@ -157,6 +157,15 @@ def reference(content: bytes, inputs: list[Any]) -> list[Any]:
     )
 
 
+def compiled(content: bytes, inputs: list[Any]) -> list[Any]:
+    """Run on the compiled provider."""
+    import sardonyx as sx
+
+    session = sx.InferenceSession(content, providers=["CompiledExecutionProvider"])
+    names = [argument.name for argument in session.get_inputs()]
+    return session.run(None, dict(zip(names, inputs, strict=False)))
+
+
 def _no_file(*_: Any) -> bytes:
     raise AssertionError("the suite has no external data")
 

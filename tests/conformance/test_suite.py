@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.conformance.suite import KINDS, cases, check, reference
+from tests.conformance.suite import KINDS, cases, check, compiled, reference
+
+CASES = [case for kind in KINDS for case in cases(kind)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -11,8 +13,11 @@ def test_suite_size(kind: str) -> None:
     assert len(cases(kind)) == expected[kind]
 
 
-@pytest.mark.parametrize(
-    "case", [case for kind in KINDS for case in cases(kind)], ids=lambda case: case.name
-)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_reference(case) -> None:
     check(case, reference)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_compiled(case) -> None:
+    check(case, compiled)

@@ -26,9 +26,9 @@ def model() -> sx.Model:
     return sx.load_text(TEXT)
 
 
-@pytest.fixture
-def session(model: sx.Model) -> sx.InferenceSession:
-    return sx.InferenceSession(model)
+@pytest.fixture(params=["ReferenceExecutionProvider", "CompiledExecutionProvider"])
+def session(model: sx.Model, request: pytest.FixtureRequest) -> sx.InferenceSession:
+    return sx.InferenceSession(model, providers=[request.param])
 
 
 def test_the_same_as_onnxruntime(model: sx.Model, session: sx.InferenceSession) -> None:

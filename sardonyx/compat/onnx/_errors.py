@@ -8,3 +8,11 @@ class ValidationError(Exception):
     >>> issubclass(ValidationError, ValueError)
     False
     """
+
+
+class InferenceError(Exception):
+    """Types or shapes contradict each other.
+
+    >>> issubclass(InferenceError, ValueError)
+    False
+    """

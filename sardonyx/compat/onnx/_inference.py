@@ -30,10 +30,18 @@ def infer_model(proto: Any, folder: DataFolder, *, check_type: bool, strict: boo
     """
     check_function_calls(proto)
     model = read_model(memoryview(proto.SerializeToString()), "the model", folder.open)
-    imports = {canonical_domain(domain): version for domain, version in model.opsets.items()}
-    operators = catalog(imports)
     _require_domains(proto.graph, {normal_domain(item.domain) for item in proto.opset_import})
     _check_constants(model)
+    _fix_constants(model)
+    facts = infer_checked(model, check_type=check_type, strict=strict)
+    if model.graph is not None:
+        Annotator(facts, _symbols(proto.graph)).graph(proto.graph, model.graph)
+
+
+def infer_checked(model: Model, *, check_type: bool, strict: bool) -> Facts:
+    """What is known of a model's values; InferenceError for what was asked to be checked."""
+    imports = {canonical_domain(domain): version for domain, version in model.opsets.items()}
+    operators = catalog(imports)
     facts, findings = infer_all(model, catalog=operators)
     if check_type and model.graph is not None:
         for node in model.graph.all_nodes():
@@ -42,8 +50,7 @@ def infer_model(proto: Any, folder: DataFolder, *, check_type: bool, strict: boo
                 raise InferenceError(reason, where=node.where())
     if strict and findings:
         raise InferenceError("; ".join(map(str, findings[:20])))
-    if model.graph is not None:
-        Annotator(facts, _symbols(proto.graph)).graph(proto.graph, model.graph)
+    return facts
 
 
 def _signature(node: Node, operators: Catalog, imports: Mapping[str, int]) -> Signature | None:
@@ -89,6 +96,12 @@ def _check_constants(model: Model) -> None:
                 ) from None
 
 
+def _fix_constants(model: Model) -> None:
+    """Take constants for what they hold, though a caller could feed others: as onnx does."""
+    if model.graph is not None:
+        model.graph.inputs = [value for value in model.graph.inputs if value.tensor is None]
+
+
 def wrong_type(node: Node, version: Signature | None, facts: Facts) -> str:
     """Why the types of a node's inputs and outputs do not fit a signature, or nothing."""
     if version is None:
@@ -110,6 +123,14 @@ def wrong_type(node: Node, version: Signature | None, facts: Facts) -> str:
                 reason = _misfit(formal, found, version, seen)
                 if reason:
                     return reason
+    return ""
+
+
+def lacking(node: Node, version: Signature) -> str:
+    """Which attribute a signature requires and a node has not, or nothing."""
+    for name, formal in version.attributes.items():
+        if formal.required and name not in node.attributes:
+            return f"the attribute '{name}' is missing"
     return ""
 
 
@@ -155,6 +176,8 @@ class Annotator:
         untyped: dict[str, Any] = {}
         for value in (*proto.value_info, *proto.input, *proto.output):
             (typed if value.HasField("type") else untyped)[value.name] = value
+        for value in untyped.values():
+            value.type.SetInParent()
         for message, node in zip(proto.node, graph.nodes, strict=True):
             self._inside(message, node)
             for name, value in zip(message.output, node.outputs, strict=True):

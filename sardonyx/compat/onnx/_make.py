@@ -14,6 +14,7 @@ from sardonyx.compat.onnx.onnx_ml_pb2 import (
     ModelProto,
     NodeProto,
     OperatorSetIdProto,
+    StringStringEntryProto,
     TrainingInfoProto,
 )
 
@@ -184,6 +185,16 @@ def make_model_gen_version(graph: Any, **kwargs: Any) -> Any:
     if "ir_version" not in kwargs:
         kwargs["ir_version"] = find_min_ir_version_for(kwargs.get("opset_imports", []))
     return make_model(graph, **kwargs)
+
+
+def make_metadata_prop(key: str, value: str) -> Any:
+    """One entry of metadata. No release of onnx has this name, but tutorials call it.
+
+    >>> from sardonyx.compat.onnx import helper
+    >>> helper.make_metadata_prop("licence", "MIT").value
+    'MIT'
+    """
+    return StringStringEntryProto(key=key, value=value)
 
 
 def set_metadata_props(proto: Any, dict_value: dict[str, str]) -> None:

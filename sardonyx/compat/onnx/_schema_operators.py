@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.compat.onnx._errors import InferenceError
 from sardonyx.compat.onnx._facts import read_fact, sparse_proto, type_proto, value_proto
 from sardonyx.compat.onnx.defs._registry import registry
 from sardonyx.compat.onnx.defs._schema import FormalParameterOption, OpSchema
 from sardonyx.compat.onnx.onnx_ml_pb2 import AttributeProto, TensorShapeProto
 from sardonyx.dims import Expression
-from sardonyx.errors import InferenceError
 from sardonyx.format.write import write_attribute
 from sardonyx.graph import Attribute, AttributeType
 from sardonyx.ops.catalog import Catalog, standard
@@ -107,26 +107,31 @@ class InferenceContext:
 
     def has_input(self, idx: int) -> bool:
         """True where an input is present."""
-        return idx < len(self._facts) and self._facts[idx] is not None
+        return _position(idx) < len(self._facts) and self._facts[idx] is not None
+
+    def _input(self, idx: int) -> Fact | None:
+        if _position(idx) >= len(self._facts):
+            raise RuntimeError(f"there is no input {idx}, there are {len(self._facts)}")
+        return self._facts[idx]
 
     def get_input_type(self, idx: int) -> Any:
-        """The TypeProto of an input, or None where it is not known."""
-        fact = self._facts[idx] if self.has_input(idx) else None
+        """The TypeProto of an input, or None where it is absent."""
+        fact = self._input(idx)
         return None if fact is None else type_proto(fact)
 
     def get_input_data(self, idx: int) -> Any:
         """The TensorProto of an input that is a known constant, or None."""
-        fact = self._facts[idx] if self.has_input(idx) else None
+        fact = self._input(idx)
         return None if fact is None else value_proto(fact)
 
     def get_input_sparse_data(self, idx: int) -> Any:
         """The SparseTensorProto of an input that is a sparse constant, or None."""
-        value = self._context.node.inputs[idx] if self.has_input(idx) else None
+        value = None if self._input(idx) is None else self._context.node.inputs[idx]
         return None if value is None else sparse_proto(value)
 
     def get_symbolic_input(self, idx: int) -> Any:
         """The known elements of an integer vector as a TensorShapeProto, or None."""
-        fact = self._facts[idx] if self.has_input(idx) else None
+        fact = self._input(idx)
         if fact is None or fact.value is None or fact.value.ndim > 1:
             return None
         shape = TensorShapeProto()
@@ -145,15 +150,17 @@ class InferenceContext:
     def has_output(self, idx: int) -> bool:
         """True where an output is present."""
         outputs = self._context.node.outputs
-        return idx < len(outputs) and bool(outputs[idx].name)
+        return _position(idx) < len(outputs) and bool(outputs[idx].name)
 
     def get_output_type(self, idx: int) -> Any:
         """The TypeProto an output was given, empty before."""
+        if _position(idx) >= len(self.results):
+            raise RuntimeError(f"there is no output {idx}, there are {len(self.results)}")
         return type_proto(self.results[idx] or Fact())
 
     def set_output_type(self, idx: int, type_proto: Any) -> bool:
         """Say what type an output has; False where there is no such output."""
-        if not 0 <= idx < len(self.results):
+        if _position(idx) >= len(self.results):
             return False
         self.results[idx] = read_fact(type_proto)
         return True
@@ -168,6 +175,12 @@ class InferenceContext:
     def get_display_name(self) -> str:
         """How messages name the node."""
         return self._context.node.where()
+
+
+def _position(index: int) -> int:
+    if not isinstance(index, int) or index < 0:
+        raise TypeError(f"{index!r} is not a position")
+    return index
 
 
 class GraphInferencer:

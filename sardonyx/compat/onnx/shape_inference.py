@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx.compat.onnx import _inference
-from sardonyx.compat.onnx._errors import ValidationError
+from sardonyx.compat.onnx._errors import InferenceError, ValidationError
 from sardonyx.compat.onnx._facts import type_proto
 from sardonyx.compat.onnx._schema_operators import (
     GraphInferencer,
@@ -40,6 +40,7 @@ from sardonyx.errors import SardonyxError
 from sardonyx.format.files import DataFolder
 from sardonyx.format.read import read_model
 from sardonyx.format.write import write_attribute
+from sardonyx.graph.inline import inline_functions
 from sardonyx.ops.infer import infer_all
 
 __all__ = [
@@ -51,14 +52,6 @@ __all__ = [
     "infer_shapes",
     "infer_shapes_path",
 ]
-
-
-class InferenceError(Exception):
-    """Types or shapes contradict each other.
-
-    >>> issubclass(InferenceError, ValueError)
-    False
-    """
 
 
 @contextmanager
@@ -197,19 +190,20 @@ def infer_one_node(
         else:
             graph.input.add(name=name).type.ParseFromString(content)
     proto = ModelProto(ir_version=ir_version, graph=graph)
-    for domain, version in imports.items():
-        proto.opset_import.add(domain=domain, version=version)
+    for domain, number in imports.items():
+        proto.opset_import.add(domain=domain, version=number)
     model = read_model(memoryview(proto.SerializeToString()), "the node", DataFolder(None).open)
     assert model.graph is not None
     call = model.graph.nodes[0]
-    reason = _inference.wrong_type(call, operator.newest(), {})
+    version = operator.newest()
+    reason = _inference.wrong_type(call, version, {}) or _inference.lacking(call, version)
     if reason:
         raise ValidationError(f"{call.where()}: {reason}")
     operators = dict(catalog(imports))
     if schema._infer is not None:
         operators[schema.domain, schema.name] = operator
     facts, findings = infer_all(model, catalog=operators)
-    reason = _inference.wrong_type(call, operator.newest(), facts)
+    reason = _inference.wrong_type(call, version, facts)
     if reason:
         raise ValidationError(f"{call.where()}: {reason}")
     if findings:
@@ -269,13 +263,14 @@ def infer_function_output_types(
             graph.input.add(name=f"input_{position}", type=item)
     graph.node[0].output.extend(f"output_{index}" for index in range(len(function.output)))
     graph.node[0].attribute.extend(attributes)
+    for name in graph.node[0].output:
+        graph.output.add(name=name)
     proto = ModelProto(ir_version=IR_VERSION, graph=graph, functions=[function])
     proto.functions[0].domain = call.domain
     proto.opset_import.extend(function.opset_import)
     with _errors():
         model = read_model(memoryview(proto.SerializeToString()), "it", DataFolder(None).open)
-        facts, findings = infer_all(model, catalog=catalog(model.opsets))
-        if findings:
-            raise findings[0]
+        inline_functions(model)
+        facts = _inference.infer_checked(model, check_type=True, strict=True)
     assert model.graph is not None
-    return [type_proto(facts[value]) for value in model.graph.nodes[0].outputs]
+    return [type_proto(facts[value]) for value in model.graph.outputs]

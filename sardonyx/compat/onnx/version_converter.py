@@ -12,7 +12,10 @@ from sardonyx.errors import SardonyxError
 from sardonyx.format.files import DataFolder
 from sardonyx.format.read import read_model
 from sardonyx.format.write import write_model
+from sardonyx.graph import Model, TensorType, Value
 from sardonyx.ops.convert import convert_opset
+from sardonyx.ops.fact import to_type
+from sardonyx.ops.infer import HIDDEN, infer_facts
 
 __all__ = ["ConvertError", "convert_version"]
 
@@ -46,9 +49,50 @@ def convert_version(model: ModelProto, target_version: int) -> ModelProto:
         raise TypeError(f"target_version must be a number, not {type(target_version).__name__}")
     content = memoryview(model.SerializeToString())
     try:
-        converted = convert_opset(
-            read_model(content, "the model", DataFolder(None).open), target_version
-        )
+        source = read_model(content, "the model", DataFolder(None).open)
+        inputs = _fix_constants(source)
+        converted = convert_opset(source, target_version)
     except SardonyxError as error:
         raise _NotSaidError(str(error)) from error
+    _restore_inputs(converted, inputs)
+    _complete_outputs(converted)
     return ModelProto.FromString(write_model(converted).joined())
+
+
+def _fix_constants(model: Model) -> list[Value]:
+    """Take constants for what they hold, though a caller could feed others; returns all inputs."""
+    graph = model.graph
+    if graph is None:
+        return []
+    inputs = graph.inputs
+    graph.inputs = [value for value in inputs if value.tensor is None]
+    return inputs
+
+
+def _restore_inputs(model: Model, inputs: list[Value]) -> None:
+    """Let constants be inputs again that were, in the old order, used or not."""
+    graph = model.graph
+    if graph is None:
+        return
+    known = {value.name: value for value in (*graph.initializers, *graph.inputs)}
+    for value in inputs:
+        if value.name not in known and value.tensor is not None:
+            known[value.name] = graph.add_initializer(value.tensor.copy(), value.name)
+            known[value.name].declared = value.declared
+    graph.inputs = [known[value.name] for value in inputs]
+
+
+def _complete_outputs(model: Model) -> None:
+    """Declare shapes of outputs that have none, where they can be inferred."""
+    graph = model.graph
+    if graph is None or all(_has_shape(value) for value in graph.outputs):
+        return
+    facts = infer_facts(model)
+    for value in graph.outputs:
+        if not _has_shape(value) and value in facts:
+            value.declared = to_type(facts[value], HIDDEN) or value.declared
+
+
+def _has_shape(value: Value) -> bool:
+    kind = value.type
+    return kind is not None and (not isinstance(kind, TensorType) or kind.shape is not None)

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from sardonyx.compat.onnx import defs
-from sardonyx.compat.onnx.reference.op_run import OpRun, RuntimeImplementationError
+from sardonyx.compat.onnx.reference.op_run import OpRun
 
 
 def load_op(
@@ -18,7 +18,7 @@ def load_op(
     [-0.5]
     """
     if not defs.has(op_type, domain):
-        raise RuntimeImplementationError(f"domain {domain!r} has no operator {op_type!r}")
+        raise NotImplementedError(f"domain {domain!r} has no operator {op_type!r}")
     schema = defs.get_schema(
         op_type, defs.onnx_opset_version() if version is None else version, domain
     )

@@ -1,0 +1,112 @@
+"""Verbs that run a model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sardonyx.cli.look import AsJson, Dims, ModelPath
+
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        help="NAME=FILE (.npy .npz .pb .json .png .wav), NAME=JSON, NAME=random|zeros|ones, "
+        "or FILE.npz with arrays by name; random if absent. May be repeated.",
+    ),
+]
+Provider = Annotated[str | None, typer.Option("--provider", help="The execution provider.")]
+Seed = Annotated[int, typer.Option("--seed", help="For random inputs.")]
+Against = Annotated[
+    str | None,
+    typer.Option("--against", help="Another runtime with the same interface: onnxruntime."),
+]
+
+
+def run(
+    model: ModelPath,
+    input: Inputs = None,
+    dim: Dims = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Write the outputs to this .npz file.")
+    ] = None,
+    intermediates: Annotated[
+        str | None, typer.Option(help="Show inner values whose names match this expression too.")
+    ] = None,
+    provider: Provider = None,
+    seed: Seed = 0,
+    json: AsJson = False,
+) -> None:
+    """Check and run a model, and show what came out."""
+    from sardonyx.cli.run import run_model
+    from sardonyx.cli.session import Request
+
+    request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed)
+    run_model(request, output, intermediates, as_json=json)
+
+
+def bench(
+    model: ModelPath,
+    input: Inputs = None,
+    dim: Dims = None,
+    runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="How many runs count.")] = 10,
+    warmups: Annotated[int, typer.Option(min=0, help="How many runs before that do not.")] = 1,
+    against: Against = None,
+    provider: Provider = None,
+    seed: Seed = 0,
+    json: AsJson = False,
+) -> None:
+    """Time a model: the best and the median of some runs."""
+    from sardonyx.cli.run import bench_model
+    from sardonyx.cli.session import Request
+
+    request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed)
+    bench_model(request, runs, warmups, against, as_json=json)
+
+
+def profile(
+    model: ModelPath,
+    input: Inputs = None,
+    dim: Dims = None,
+    runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="How many runs.")] = 1,
+    top: Annotated[int, typer.Option(min=0, help="How many nodes to list.")] = 20,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write a trace for chrome://tracing or Perfetto.")
+    ] = None,
+    provider: Provider = None,
+    seed: Seed = 0,
+    json: AsJson = False,
+) -> None:
+    """Show where the time goes: by operator and by node."""
+    from sardonyx.cli.run import profile_model
+    from sardonyx.cli.session import Request
+
+    request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed)
+    profile_model(request, runs, top, trace, as_json=json)
+
+
+def compare(
+    model: ModelPath,
+    input: Inputs = None,
+    dim: Dims = None,
+    against: Annotated[
+        str, typer.Option("--against", help="Another runtime with the same interface.")
+    ] = "onnxruntime",
+    rtol: Annotated[float, typer.Option(help="Relative tolerance.")] = 1e-3,
+    atol: Annotated[float, typer.Option(help="Absolute tolerance.")] = 1e-5,
+    seed: Seed = 0,
+    json: AsJson = False,
+) -> None:
+    """Compare outputs with another runtime; find where they part."""
+    from sardonyx.cli.run import compare_model
+    from sardonyx.cli.session import Request
+
+    request = Request(model, tuple(input or ()), tuple(dim or ()), None, seed)
+    if not compare_model(request, against, rtol, atol, as_json=json):
+        raise typer.Exit(1)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make the verbs of this module known."""
+    for verb in (run, bench, profile, compare):
+        app.command()(verb)

@@ -1,0 +1,167 @@
+"""The verbs that show a model, or what is installed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sardonyx as sx
+from tests.cli.invoke import DIGITS, fails, invoke, told
+from tests.shared_models import FOLDER, needs_models
+
+HEAD = '<ir_version: 8, opset_import: ["": 11]>'
+
+
+def write_text_model(path: Path, body: str, head: str = HEAD) -> Path:
+    sx.save(sx.load_text(head + body), path)
+    return path
+
+
+def test_inspect_shows_everything_it_knows(tmp_path: Path) -> None:
+    model = sx.load_text(
+        HEAD + "g (float[n,4] x, float[2] unused) => (y) <float[4,3] w = "
+        "{0,0,0,0,0,0,1,2,3,4,5,6}> { y = MatMul(x, w) }"
+    )
+    model.metadata["author"] = "Ada"
+    model.producer_name = "test"
+    path = tmp_path / "model.onnx"
+    sx.save(model, path, external_data="weights.bin", size_threshold=1)
+    facts = told("inspect", path, "--nodes", "--weights", "--graph")
+    assert facts["inputs"] == [
+        {"name": "x", "type": "float[n,4]"},
+        {"name": "unused", "type": "float[2]"},
+    ]
+    assert facts["outputs"] == [{"name": "y", "type": "float[n,3]"}]
+    assert facts["dynamic_dimensions"] == ["n"]
+    assert facts["flops"] == "24*n"
+    assert facts["metadata"] == {"author": "Ada"}
+    assert facts["external_data"] == {"weights.bin": 48}
+    assert facts["file_bytes"] == sum(file.stat().st_size for file in tmp_path.iterdir())
+    assert any("opset 11 is old" in text for text in facts["warnings"])
+    assert any("'unused' is not used" in text for text in facts["warnings"])
+    (weight,) = facts["weights"]
+    assert (weight["minimum"], weight["maximum"], weight["zeros"]) == (0, 6, 0.5)
+    assert facts["node_list"] == [
+        {"name": "", "operator": "MatMul", "inputs": ["x", "w"], "outputs": ["y"]}
+    ]
+    assert "y = MatMul (x, w)" in facts["graph"]
+    shown = invoke("inspect", path, "--nodes", "--weights", "--graph").stdout
+    for text in ("author: Ada", "24*n FLOPs", "weights.bin", "50.0%", "y = MatMul (x, w)"):
+        assert text in shown
+
+
+def test_inspect_counts_what_is_not_finite(tmp_path: Path) -> None:
+    model = sx.load(DIGITS)
+    array = np.zeros((64, 32), np.float32)
+    array[0, :3] = [np.nan, np.inf, -np.inf]
+    assert model.graph is not None
+    model.graph.initializers[0].tensor = sx.Tensor(array, "constant")
+    sx.save(model, tmp_path / "bad.onnx")
+    weight = told("inspect", tmp_path / "bad.onnx", "--weights")["weights"][0]
+    assert (weight["nans"], weight["infinities"], weight["maximum"]) == (1, 2, 0)
+
+
+@needs_models
+def test_inspect_finds_functions_and_quantization() -> None:
+    facts = told("inspect", FOLDER / "knn_imputer_functions" / "model.onnx")
+    assert len(facts["functions"]) == 7
+    facts = told("inspect", FOLDER / "mobilenetv2_qdq_maui" / "model.onnx")
+    assert facts["quantization"]["QuantizeLinear"] > 0
+    facts = told("inspect", FOLDER / "light_resnet50" / "model.onnx")
+    assert 8.0e9 < int(facts["flops"]) < 8.3e9
+
+
+def test_text_and_parse_give_the_model_back(tmp_path: Path) -> None:
+    text = invoke("text", DIGITS).stdout
+    (tmp_path / "model.txt").write_text(text)
+    invoke("parse", tmp_path / "model.txt", tmp_path / "back.onnx")
+    assert sx.to_bytes(sx.load(tmp_path / "back.onnx")) == sx.to_bytes(sx.load(DIGITS))
+    invoke("parse", "-", tmp_path / "piped.onnx", stdin=text)
+    assert (tmp_path / "piped.onnx").read_bytes() == (tmp_path / "back.onnx").read_bytes()
+    invoke("text", DIGITS, "--output", tmp_path / "copy.txt")
+    assert (tmp_path / "copy.txt").read_text().strip() == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("stage", "opset", "operators"),
+    [
+        ("load", 11, ["Twice"]),
+        ("upgrade", 28, ["Twice"]),
+        ("inline", 28, ["Add"]),
+        ("infer", 28, ["Add"]),
+    ],
+)
+def test_show_stages(tmp_path: Path, stage: str, opset: int, operators: list[str]) -> None:
+    path = write_text_model(
+        tmp_path / "f.onnx",
+        "g (float[n] x) => (float[n] y) { y = local.Twice(x) }"
+        '<domain: "local", opset_import: ["": 11]> Twice (a) => (b) { b = Add(a, a) }',
+        '<ir_version: 8, opset_import: ["": 11, "local": 1]>',
+    )
+    text = invoke("show", path, "--after", stage).stdout
+    shown = sx.load_text(text)
+    assert shown.graph is not None
+    assert shown.opset == opset
+    assert [node.op_type for node in shown.graph.nodes] == operators
+
+
+def test_show_leaves_large_weights_out() -> None:
+    assert "float[64,32] constant = {...}" in invoke("show", DIGITS, "--after", "load").stdout
+
+
+def test_explain() -> None:
+    said = told("explain", DIGITS)
+    assert said["providers"][0].endswith("ExecutionProvider")
+    assert [row["node"].split("(")[1] for row in said["nodes"]] == [
+        "Gemm)",
+        "Relu)",
+        "Gemm)",
+        "Softmax)",
+    ]
+    assert "Softmax" in invoke("explain", DIGITS).stdout
+
+
+def test_coverage_counts_what_it_lists() -> None:
+    said = told("coverage", "--operators")
+    listed = [item for item in said["operators"] if item["domain"] == "ai.onnx"]
+    (counted,) = [item for item in said["domains"] if item["domain"] == "ai.onnx"]
+    assert counted["operators"] == len(listed) > 180
+    assert "Softmax" in invoke("coverage", "--operators").stdout
+    assert "ai.onnx.ml" in invoke("coverage").stdout
+
+
+def test_doctor() -> None:
+    said = told("doctor")
+    assert said["needed"]["numpy"] == np.__version__
+    assert 1 <= said["threads"] <= said["cores"]
+    assert "processor" in invoke("doctor").stdout
+
+
+def test_check_reports_each_problem_on_a_line(tmp_path: Path) -> None:
+    path = write_text_model(
+        tmp_path / "m.onnx", "g (float[n] x) => (float[n] y) { y = Relu(x, z) }"
+    )
+    lines = invoke("check", path, code=1).stdout.splitlines()
+    assert len(lines) == 3 and all(line.startswith("error: ") for line in lines[:2])
+    assert {item["rule"] for item in told("check", path, code=1)["findings"]} == {
+        "undefined-value",
+        "too-many-inputs",
+    }
+    assert invoke("check", DIGITS).stdout.endswith("no problem found\n")
+
+
+@pytest.mark.parametrize("verb", ["inspect", "check", "text", "show", "explain"])
+def test_bad_files(verb: str, tmp_path: Path) -> None:
+    assert "cannot open" in fails(verb, tmp_path / "absent.onnx")
+    (tmp_path / "damaged.onnx").write_bytes(b"\xff" * 40)
+    fails(verb, tmp_path / "damaged.onnx")
+    (tmp_path / "empty.onnx").write_bytes(b"")
+    assert "empty" in fails(verb, tmp_path / "empty.onnx")
+    assert "not a file" in fails(verb, tmp_path)
+
+
+def test_mistakes() -> None:
+    assert "no stage 'later'" in fails("show", DIGITS, "--after", "later")
+    assert "available are" in fails("explain", DIGITS, "--provider", "Nobody")
+    assert "SYMBOL=SIZE" in fails("inspect", DIGITS, "--dim", "batch")
+    assert "whole number" in fails("inspect", DIGITS, "--dim", "batch=many")
