@@ -126,15 +126,16 @@ class Evaluator:
 
     def _run_nodes(self, graph: Graph, values: dict[Value, Any], observe: Observe | None) -> None:
         for node in graph.nodes:
-            results = self._run_node(node, values, observe)
+            results = self.run_node(node, values, observe)
             for value, result in zip(node.outputs, results, strict=False):
                 values[value] = result
                 if observe is not None:
                     observe(value, result)
 
-    def _run_node(
-        self, node: Node, values: dict[Value, Any], observe: Observe | None
+    def run_node(
+        self, node: Node, values: dict[Value, Any], observe: Observe | None = None
     ) -> tuple[Any, ...]:
+        """One node's outputs, given what its inputs and the values its subgraphs capture are."""
         operator = self._operator(node)
         hook = operator.reference
         if hook is None:

@@ -1,0 +1,156 @@
+"""Nodes left and time taken by `simplify`, beside onnxsim, onnxslim and onnxoptimizer.
+
+Run: python benchmarks/simplify.py [folder of models] [--repeat 3]
+
+Every tool runs in a process of its own for each model; the time is the best of the repeats, of the
+call alone. Nodes are counted in all graphs: the main one, inner ones, and bodies of functions.
+"""
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+FOLDER = Path(
+    os.environ.get("SARDONYX_TEST_MODELS") or Path(__file__).parents[2] / "shared" / "models"
+)
+TIMEOUT = 120
+
+Answer = tuple[int, float] | str
+"""Nodes and seconds, or why there is no answer."""
+
+
+def count_nodes(model: onnx.ModelProto) -> int:
+    """Nodes of all graphs and functions."""
+    waiting = [model.graph.node, *(function.node for function in model.functions)]
+    total = 0
+    while waiting:
+        nodes = waiting.pop()
+        total += len(nodes)
+        for node in nodes:
+            for attribute in node.attribute:
+                waiting += [graph.node for graph in (attribute.g, *attribute.graphs)]
+    return total
+
+
+def with_sardonyx(path: str) -> tuple[Callable[[], Any], Callable[[Any], onnx.ModelProto]]:
+    from sardonyx.format.load import load
+    from sardonyx.format.save import to_bytes
+    from sardonyx.passes.pipeline import simplify
+
+    model = load(path)
+    return lambda: simplify(model), lambda small: onnx.load_from_string(to_bytes(small))
+
+
+def with_onnxsim(path: str) -> tuple[Callable[[], Any], Callable[[Any], onnx.ModelProto]]:
+    import onnxsim
+
+    model = onnx.load(path)
+    return lambda: onnxsim.simplify(model)[0], lambda small: small
+
+
+def with_onnxslim(path: str) -> tuple[Callable[[], Any], Callable[[Any], onnx.ModelProto]]:
+    import onnxslim
+
+    return lambda: onnxslim.slim(onnx.load(path)), lambda small: small
+
+
+def with_onnxoptimizer(path: str) -> tuple[Callable[[], Any], Callable[[Any], onnx.ModelProto]]:
+    import onnxoptimizer
+
+    model = onnx.load(path)
+    return lambda: onnxoptimizer.optimize(model), lambda small: small
+
+
+TOOLS = {
+    "sardonyx": with_sardonyx,
+    "onnxsim": with_onnxsim,
+    "onnxslim": with_onnxslim,
+    "onnxoptimizer": with_onnxoptimizer,
+}
+
+
+def measure(tool: str, path: str, repeat: int, answers: Any) -> None:
+    """Put one tool's answer for one model into a queue."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    try:
+        call, finish = TOOLS[tool](path)
+        times = []
+        for _ in range(repeat):
+            start = time.perf_counter()
+            small = call()
+            times.append(time.perf_counter() - start)
+        answers.put((count_nodes(finish(small)), min(times)))
+    except Exception as error:  # noqa: BLE001 - whatever a tool raises is its answer
+        answers.put(f"fails: {type(error).__name__}")
+
+
+def ask(tool: str, path: Path, repeat: int) -> Answer:
+    """One tool's answer, from a process of its own."""
+    answers: Any = multiprocessing.Queue()
+    process = multiprocessing.Process(target=measure, args=(tool, str(path), repeat, answers))
+    process.start()
+    process.join(TIMEOUT)
+    if process.is_alive():
+        process.kill()
+        return "fails: time"
+    return answers.get(timeout=5) if process.exitcode == 0 else "fails: crash"
+
+
+def text(answer: Answer) -> str:
+    """An answer in the table."""
+    if isinstance(answer, str):
+        return answer
+    return f"{answer[0]} ({answer[1] * 1000:.0f} ms)"
+
+
+def main() -> None:
+    """Print the table and the totals over models that a tool succeeds with."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
+    parser.add_argument("--repeat", type=int, default=3)
+    options = parser.parse_args()
+    paths = sorted(options.folder.glob("*/model.onnx"))
+    if not paths:
+        sys.exit(f"no models in {options.folder}")
+    print(f"{'model':24} {'before':>6}  " + "  ".join(f"{tool:>18}" for tool in TOOLS))
+    rows: list[tuple[int, dict[str, Answer]]] = []
+    for path in paths:
+        before = count_nodes(onnx.load(path, load_external_data=False))
+        row = {tool: ask(tool, path, options.repeat) for tool in TOOLS}
+        rows.append((before, row))
+        cells = "  ".join(f"{text(row[tool]):>18}" for tool in TOOLS)
+        print(f"{path.parent.name:24} {before:6}  {cells}", flush=True)
+    print()
+    for tool in TOOLS:
+        summarize(tool, rows)
+
+
+def summarize(tool: str, rows: list[tuple[int, dict[str, Answer]]]) -> None:
+    """One tool's totals beside sardonyx's on the same models; a failure counts as unchanged."""
+    nodes, seconds, ours, our_seconds, failures, more = 0, 0.0, 0, 0.0, 0, 0
+    for before, row in rows:
+        own, answer = row["sardonyx"], row[tool]
+        failures += isinstance(answer, str)
+        count, taken = (before, 0.0) if isinstance(answer, str) else answer
+        own_count, own_taken = (before, 0.0) if isinstance(own, str) else own
+        nodes, ours = nodes + count, ours + own_count
+        more += own_count > count
+        if not isinstance(answer, str):
+            seconds, our_seconds = seconds + taken, our_seconds + own_taken
+    print(
+        f"{tool:14} {nodes:6} nodes (sardonyx {ours / nodes:.3f} of that; more nodes on {more} "
+        f"models), {seconds:.2f} s (sardonyx on the same {our_seconds:.2f} s), {failures} failures"
+    )
+
+
+if __name__ == "__main__":
+    main()

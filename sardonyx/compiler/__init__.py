@@ -1,0 +1,1 @@
+"""The compiler: a model becomes native code, run by one call."""

@@ -1,0 +1,224 @@
+"""Forms to steps: groups as calls of kernels, in segments between nodes that run in NumPy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sardonyx.compiler.forms import Contraction, Convolution, Form, Gather, Join, Source, Window
+from sardonyx.compiler.fuse import Fusion, Group, fuse
+from sardonyx.compiler.kernels.convolution import convolution_calls
+from sardonyx.compiler.kernels.copies import gather_calls, join_calls, window_calls
+from sardonyx.compiler.kernels.matmul import matmul_calls
+from sardonyx.compiler.kernels.reader import Call
+from sardonyx.compiler.kernels.rows import pointwise_calls, row_calls
+from sardonyx.compiler.lower import Lowered
+from sardonyx.compiler.targets import Target
+from sardonyx.dtypes import DataType
+from sardonyx.graph import Graph, Node, Value
+
+Row = tuple[str, str, str, tuple[str, ...], str]
+"""Of one node: its place, its operator, its kernel, the nodes together with it, a reason."""
+
+
+@dataclass(eq=False)
+class Step:
+    """Calls that run one after another without anything between them."""
+
+    calls: list[Call] = field(default_factory=list)
+    inputs: list[Form] = field(default_factory=list)
+    outputs: list[Form] = field(default_factory=list)
+    order: dict[Form, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Built:
+    """Steps in order, the form that holds each value kept, and what was computed together."""
+
+    steps: list[Step | Node]
+    stored: dict[Value, Form]
+    fusion: Fusion
+
+    def explain(self, graph: Graph, lowered: Lowered) -> Iterator[Row]:
+        """What became of each node."""
+        where: dict[Node, Group] = {}
+        for group in self.fusion.groups:
+            for member in group.members:
+                if member in lowered.made_by:
+                    where.setdefault(lowered.made_by[member], group)
+        together: dict[Group, list[str]] = {}
+        for node, group in where.items():
+            together.setdefault(group, []).append(node.where())
+        for node in graph.nodes:
+            kernel, reason = "view", ""
+            others: tuple[str, ...] = ()
+            if node in lowered.reasons:
+                kernel, reason = "reference", lowered.reasons[node]
+                if node not in self.steps:
+                    kernel = "not needed"
+            elif node in lowered.folded:
+                kernel = "constant"
+            elif node in where:
+                group = where[node]
+                kernel = f"{kernel_kind(group)} {self.fusion.groups.index(group)}"
+                others = tuple(name for name in together[group] if name != node.where())
+            yield node.where(), node.op_type, kernel, others, reason
+
+
+def kernel_kind(group: Group) -> str:
+    """The kind of kernel a group becomes, in a word."""
+    if group.tile is not None:
+        return type(group.tile).__name__.lower()
+    if group.axes is not None:
+        return "rows"
+    return type(group.root).__name__.lower()
+
+
+def group_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
+    """A group as calls of kernels."""
+    if isinstance(group.tile, Contraction):
+        return matmul_calls(fusion, group, target)
+    if isinstance(group.tile, Convolution):
+        return convolution_calls(fusion, group, target)
+    if group.axes is not None:
+        return row_calls(fusion, group, target)
+    match group.root:
+        case Gather():
+            return gather_calls(fusion, group)
+        case Join():
+            return join_calls(fusion, group)
+        case Window():
+            return window_calls(fusion, group, target)
+    return pointwise_calls(fusion, group, target)
+
+
+def build_steps(graph: Graph, lowered: Lowered, target: Target) -> Built:
+    """Everything that must run for a graph's outputs, in order."""
+    references = _needed_references(graph, lowered)
+    kept = _kept_values(graph, lowered, references)
+    fusion = fuse([lowered.forms[value] for value in kept])
+    stored = {
+        value: fusion.stored.get(lowered.forms[value], lowered.forms[value]) for value in kept
+    }
+    stored |= {value: form for value, form in lowered.forms.items() if isinstance(form, Source)}
+    calls = {group: group_calls(fusion, group, target) for group in fusion.groups}
+    steps = _schedule(graph, lowered, fusion, calls, references, stored)
+    _connect(steps, set(stored.values()))
+    return Built(steps, stored, fusion)
+
+
+_NOTHING = Source((), DataType.FLOAT, Value())
+
+
+def _read_values(node: Node) -> list[Value]:
+    inner = [value for graph in node.subgraphs for value in graph.captured()]
+    return [*(value for value in node.inputs if value is not None), *inner]
+
+
+def _needed_references(graph: Graph, lowered: Lowered) -> set[Node]:
+    """Nodes without a native form that outputs depend on."""
+    needed: set[Node] = set()
+    seen: set[Form | Value] = set()
+    waiting: list[Form | Value] = list(graph.outputs)
+    while waiting:
+        item = waiting.pop()
+        if item in seen:
+            continue
+        seen.add(item)
+        if isinstance(item, Form):
+            waiting.extend([item.value] if isinstance(item, Source) else item.sources)
+            continue
+        node = item.producer
+        if node is not None and node in lowered.reasons:
+            if node not in needed:
+                needed.add(node)
+                waiting.extend(_read_values(node))
+        elif item in lowered.forms and item not in lowered.constants:
+            waiting.append(lowered.forms[item])
+    return needed
+
+
+def _kept_values(graph: Graph, lowered: Lowered, references: set[Node]) -> list[Value]:
+    """Values that must be in memory as arrays: outputs, and what references read."""
+    wanted = dict.fromkeys(graph.outputs)
+    for node in graph.nodes:
+        if node in references:
+            wanted.update(dict.fromkeys(_read_values(node)))
+    return [
+        value
+        for value in wanted
+        if value not in lowered.constants
+        and not isinstance(lowered.forms.get(value, _NOTHING), Source)
+    ]  # fmt: skip
+
+
+def _schedule(
+    graph: Graph, lowered: Lowered, fusion: Fusion, calls: dict[Group, list[Call]],
+    references: set[Node], stored: dict[Value, Form],
+) -> list[Step | Node]:  # fmt: skip
+    """As much as possible runs in one step before a reference does."""
+    groups = list(fusion.groups)
+    nodes = [node for node in graph.nodes if node in references]
+    made: set[Form | Value] = {*graph.inputs, *graph.initializers, *lowered.constants}
+    steps: list[Step | Node] = []
+    while groups or nodes:
+        step = Step(order=fusion.order)
+        waiting = []
+        for group in groups:
+            if all(_is_made(place, group, made) for call in calls[group] for place in call.places):
+                step.calls += calls[group]
+                made.add(group.root)
+            else:
+                waiting.append(group)
+        progress = len(waiting) < len(groups)
+        groups = waiting
+        if step.calls:
+            steps.append(step)
+        for node in list(nodes):
+            if all(_is_ready(value, lowered, made, stored) for value in _read_values(node)):
+                steps.append(node)
+                nodes.remove(node)
+                made.update(node.outputs)
+                progress = True
+        assert progress, "the graph has a cycle"
+    return steps
+
+
+def _is_ready(
+    value: Value, lowered: Lowered, made: set[Form | Value], stored: dict[Value, Form]
+) -> bool:
+    form = lowered.forms.get(value)
+    source = form.value if isinstance(form, Source) else value
+    return value in made or source in made or stored.get(value) in made
+
+
+def _is_made(place: object, group: Group, made: set[Form | Value]) -> bool:
+    if isinstance(place, Source):
+        return place.constant is not None or place.value in made
+    return not isinstance(place, Form) or place is group.root or place in made
+
+
+def _connect(steps: list[Step | Node], kept: set[Form]) -> None:
+    """What each step takes from outside, and what it leaves for others."""
+    made_in: dict[Form, Step] = {}
+    for step in steps:
+        if not isinstance(step, Step):
+            continue
+        for call in step.calls:
+            for place in call.places:
+                if isinstance(place, Form) and not isinstance(place, Source):
+                    made_in.setdefault(place, step)
+    for step in steps:
+        if not isinstance(step, Step):
+            continue
+        places = dict.fromkeys(
+            place for call in step.calls for place in call.places if isinstance(place, Form)
+        )
+        for place in places:
+            if isinstance(place, Source):
+                if place.constant is None:
+                    step.inputs.append(place)
+            elif made_in[place] is not step:
+                step.inputs.append(place)
+                if place not in made_in[place].outputs:
+                    made_in[place].outputs.append(place)
+        step.outputs += [form for form in places if form in kept and made_in.get(form) is step
+                         and form not in step.outputs]  # fmt: skip

@@ -1,0 +1,206 @@
+"""Sizes and memory in machine code: where elements lie, loads and stores of one or of a vector."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from llvmlite import ir
+
+from sardonyx.compiler.emit_math import declare, splat, suffix
+from sardonyx.compiler.emit_values import I1, I8, I32, I64, memory_type
+from sardonyx.dims import Expression, Operation, Product, Size
+from sardonyx.dtypes import DataType
+from sardonyx.loops.nodes import Buffer, substitute, symbols
+
+
+@dataclass(slots=True)
+class Lane:
+    """The vector loop that is being emitted: its variable, where this vector begins, its mask."""
+
+    name: str
+    start: Any
+    mask: Any = None
+    copy: int = 0
+    partial: dict[tuple[str, int], Any] = field(default_factory=dict)
+
+
+class Access:
+    """Emits sizes, loads and stores where a builder stands.
+
+    `names` holds loop variables, named integers and parameters in the order in which they were
+    bound; `fixed` the variables of unrolled loops; `lane` the vector loop around this place.
+    """
+
+    b: ir.IRBuilder
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.names: dict[str, Any] = {}
+        self.fixed: dict[str, Size] = {}
+        self.memories: dict[str, Any] = {}
+        self.lane: Lane | None = None
+
+    def spread(self, value: Any) -> Any:
+        """A value in every lane."""
+        if isinstance(value.type, ir.VectorType):
+            return value
+        type_ = ir.VectorType(value.type, self.lanes)
+        if isinstance(value, ir.Constant):
+            return ir.Constant(type_, [value.constant] * self.lanes)
+        nothing = ir.Constant(type_, ir.Undefined)
+        first = self.b.insert_element(nothing, value, ir.Constant(I32, 0))
+        zeros = ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes)
+        return self.b.shuffle_vector(first, nothing, zeros)
+
+    def lane_step(self, size: Size) -> Size:
+        """By how much a size grows from one lane to the next."""
+        assert self.lane is not None
+        name = self.lane.name
+        if name not in symbols(size):
+            return 0
+        assert isinstance(size, Expression)
+        step = size.substitute({name: 1}) - size.substitute({name: 0})
+        assert name not in symbols(step)
+        return step
+
+    def address(self, buffer: Buffer, indices: tuple[Size, ...]) -> tuple[Any, Size]:
+        """Where an element is, and how far apart the elements of a vector lie."""
+        offset: Size = 0
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            offset = offset + substitute(index, self.fixed) * stride
+        step = self.lane_step(offset) if self.lane is not None else 0
+        pointer = memory_type(buffer.dtype).as_pointer()
+        base = self.b.inttoptr(self.memories[buffer.memory], pointer)
+        constant = _constant_part(offset)
+        place = self.b.gep(base, [self.integer(offset - constant)])
+        if constant:
+            place = self.b.gep(place, [ir.Constant(I64, constant)])
+        return place, step
+
+    def load(self, buffer: Buffer, indices: tuple[Size, ...]) -> Any:
+        place, step = self.address(buffer, indices)
+        align = buffer.dtype.numpy.itemsize
+        if step == 0:
+            value = self.b.load(place, align=align)
+        elif step == 1:
+            value = self.load_vector(place, align)
+        else:
+            value = self.load_apart(place, step, align)
+        if buffer.dtype is DataType.BOOL:
+            return self.b.icmp_unsigned("!=", value, splat(value.type, 0))
+        return value
+
+    def load_vector(self, place: Any, align: int) -> Any:
+        assert self.lane is not None
+        type_ = ir.VectorType(place.type.pointee, self.lanes)
+        pointer = self.b.bitcast(place, type_.as_pointer())
+        if self.lane.mask is None:
+            return self.b.load(pointer, align=align)
+        name = f"llvm.masked.load.{suffix(type_)}.p0"
+        mask = ir.VectorType(I1, self.lanes)
+        function = declare(self.b.module, name, type_, [type_.as_pointer(), I32, mask, type_])
+        nothing = ir.Constant(type_, None)
+        return self.b.call(function, [pointer, ir.Constant(I32, align), self.lane.mask, nothing])
+
+    def load_apart(self, place: Any, step: Size, align: int) -> Any:
+        type_ = ir.VectorType(place.type.pointee, self.lanes)
+        vector: Any = ir.Constant(type_, ir.Undefined)
+        for number, part in enumerate(self.apart(place, step)):
+            element = self.b.load(part, align=align)
+            vector = self.b.insert_element(vector, element, ir.Constant(I32, number))
+        return vector
+
+    def apart(self, place: Any, step: Size) -> Iterator[Any]:
+        """The place of each lane's element; a lane without one gets the first lane's."""
+        assert self.lane is not None
+        distance = self.integer(step)
+        for number in range(self.lanes):
+            offset = self.b.mul(distance, ir.Constant(I64, number))
+            if self.lane.mask is not None:
+                active = self.b.extract_element(self.lane.mask, ir.Constant(I32, number))
+                offset = self.b.select(active, offset, ir.Constant(I64, 0))
+            yield self.b.gep(place, [offset])
+
+    def store(self, buffer: Buffer, indices: tuple[Size, ...], value: Any) -> None:
+        place, step = self.address(buffer, indices)
+        align = buffer.dtype.numpy.itemsize
+        if self.lane is not None:
+            value = self.spread(value)
+        if buffer.dtype is DataType.BOOL:
+            wide = I8 if self.lane is None else ir.VectorType(I8, self.lanes)
+            value = self.b.zext(value, wide)
+        if self.lane is None:
+            self.b.store(value, place, align=align)
+        elif step == 1:
+            self.store_vector(place, value, align)
+        else:
+            self.store_apart(place, step, value, align)
+
+    def store_vector(self, place: Any, value: Any, align: int) -> None:
+        assert self.lane is not None
+        pointer = self.b.bitcast(place, value.type.as_pointer())
+        if self.lane.mask is None:
+            self.b.store(value, pointer, align=align)
+            return
+        name = f"llvm.masked.store.{suffix(value.type)}.p0"
+        mask = ir.VectorType(I1, self.lanes)
+        arguments = [value.type, pointer.type, I32, mask]
+        function = declare(self.b.module, name, ir.VoidType(), arguments)
+        self.b.call(function, [value, pointer, ir.Constant(I32, align), self.lane.mask])
+
+    def store_apart(self, place: Any, step: Size, value: Any, align: int) -> None:
+        """Lanes from the last to the first, so that the first lane's own value stays."""
+        for number, part in reversed(list(enumerate(self.apart(place, step)))):
+            self.b.store(self.b.extract_element(value, ir.Constant(I32, number)), part, align=align)
+
+    def integer(self, size: Size) -> Any:
+        """A size in machine code; terms of outer names first, so that loops can share sums."""
+        size = substitute(size, self.fixed)
+        if isinstance(size, int):
+            return ir.Constant(I64, size)
+        total: Any = None
+        for product, factor in sorted(size.terms.items(), key=lambda term: self.depth(term[0])):
+            term = self.product(product, factor)
+            total = term if total is None else self.b.add(total, term, flags=("nsw",))
+        return total
+
+    def depth(self, product: Product) -> int:
+        order = {name: position for position, name in enumerate(self.names)}
+        found = [0]
+        for atom in product:
+            names = {atom} if isinstance(atom, str) else symbols(atom[1]) | symbols(atom[2])
+            found += [order[name] + 1 for name in names]
+        return max(found)
+
+    def product(self, product: Product, factor: int) -> Any:
+        ordered = sorted(product, key=lambda atom: self.depth((atom,)))
+        value: Any = None if factor == 1 and product else ir.Constant(I64, factor)
+        for atom in ordered:
+            part = self.names[atom] if isinstance(atom, str) else self.operation(atom)
+            value = part if value is None else self.b.mul(value, part, flags=("nsw",))
+        return value
+
+    def operation(self, operation: Operation) -> Any:
+        sign, left, right = operation
+        a, c = self.integer(left), self.integer(right)
+        match sign:
+            case "//":
+                return self.floor_divide(a, c)
+            case "%":
+                return self.b.sub(a, self.b.mul(self.floor_divide(a, c), c))
+            case "min" | "max":
+                order = "<" if sign == "min" else ">"
+                return self.b.select(self.b.icmp_signed(order, a, c), a, c)
+            case _:
+                one = ir.Constant(I64, 1)
+                return self.b.select(self.b.icmp_signed("==", a, one), c, a)
+
+    def floor_divide(self, left: Any, right: Any) -> Any:
+        quotient = self.b.sdiv(left, right)
+        inexact = self.b.icmp_signed("!=", self.b.mul(quotient, right), left)
+        negative = self.b.icmp_signed("<", self.b.xor(left, right), ir.Constant(I64, 0))
+        return self.b.sub(quotient, self.b.zext(self.b.and_(inexact, negative), I64))
+
+
+def _constant_part(size: Size) -> int:
+    return size if isinstance(size, int) else size.terms.get((), 0)

@@ -1,0 +1,171 @@
+"""Values of the kernel language as LLVM instructions, on scalars or vectors."""
+
+import math
+from typing import Any
+
+from llvmlite import ir
+
+from sardonyx.compiler.emit_math import FloatMath, declare, intrinsic, like, splat, suffix
+from sardonyx.dtypes import DataType
+from sardonyx.errors import UnsupportedError
+
+I1, I8, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
+F32, F64 = ir.FloatType(), ir.DoubleType()
+TYPES: dict[DataType, Any] = {
+    DataType.FLOAT: F32, DataType.DOUBLE: F64, DataType.BOOL: I1,
+    DataType.INT8: I8, DataType.UINT8: I8,
+    DataType.INT16: ir.IntType(16), DataType.UINT16: ir.IntType(16),
+    DataType.INT32: ir.IntType(32), DataType.UINT32: ir.IntType(32),
+    DataType.INT64: I64, DataType.UINT64: I64,
+}  # fmt: skip
+"""Element types as they are computed with."""
+_UNSIGNED = frozenset({DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64})
+_ANY_FLOAT = {
+    "abs": "llvm.fabs", "sqrt": "llvm.sqrt", "floor": "llvm.floor", "ceil": "llvm.ceil",
+    "rint": "llvm.rint",
+}  # fmt: skip
+_RELATIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+
+def memory_type(dtype: DataType) -> Any:
+    """An element's type in memory: a bool takes a byte."""
+    return I8 if dtype is DataType.BOOL else TYPES[dtype]
+
+
+def is_float(type_: Any) -> bool:
+    """True for float types and vectors of them."""
+    scalar = type_.element if isinstance(type_, ir.VectorType) else type_
+    return isinstance(scalar, ir.FloatType | ir.DoubleType)
+
+
+def emit_unary(b: ir.IRBuilder, name: str, dtype: DataType, x: Any, *, apart: bool = False) -> Any:
+    """A function of one value; long ones by a call where they are to stand `apart`."""
+    if name == "not":
+        return b.xor(x, splat(x.type, 1))
+    if not is_float(x.type):
+        if name == "neg":
+            return b.sub(splat(x.type, 0), x)
+        if name == "abs" and dtype not in _UNSIGNED:
+            negative = b.icmp_signed("<", x, splat(x.type, 0))
+            return b.select(negative, b.sub(splat(x.type, 0), x), x)
+        if name == "abs":
+            return x
+        raise UnsupportedError(f"{name} of {dtype.text} has no native form")
+    if name == "neg":
+        return b.fneg(x)
+    if name in _ANY_FLOAT:
+        return intrinsic(b, _ANY_FLOAT[name], x)
+    if name == "reciprocal":
+        return b.fdiv(splat(x.type, 1.0), x)
+    if name == "rsqrt":
+        return b.fdiv(splat(x.type, 1.0), intrinsic(b, "llvm.sqrt", x))
+    if dtype is not DataType.FLOAT:
+        raise UnsupportedError(f"{name} of {dtype.text} has no native form")
+    if apart:
+        return b.call(_own_function(b.module, name, x.type), [x])
+    return getattr(FloatMath(b), name)(x)
+
+
+def _own_function(module: ir.Module, name: str, type_: Any) -> Any:
+    """A math function that stands once in a module, for places that are repeated many times."""
+    key = f"{name}.{suffix(type_)}"
+    found = module.globals.get(key)
+    if found is None:
+        found = declare(module, key, type_, [type_])
+        found.linkage = "internal"
+        for attribute in ("noinline", "nounwind", "readnone"):
+            found.attributes.add(attribute)
+        b = ir.IRBuilder(found.append_basic_block("entry"))
+        b.ret(getattr(FloatMath(b), name)(found.args[0]))
+    return found
+
+
+def emit_binary(b: ir.IRBuilder, name: str, dtype: DataType, left: Any, right: Any) -> Any:
+    """A function of two values of one type."""
+    if name in _RELATIONS:
+        return _relation(b, name, dtype, left, right)
+    match name:
+        case "and":
+            return b.and_(left, right)
+        case "or":
+            return b.or_(left, right)
+        case "xor":
+            return b.xor(left, right)
+        case "min" | "max":
+            return _extreme(b, name, dtype, left, right)
+    if is_float(left.type):
+        method = {"add": b.fadd, "sub": b.fsub, "mul": b.fmul, "div": b.fdiv}[name]
+        return method(left, right)
+    if name == "div":
+        return _divide(b, dtype, left, right)
+    return {"add": b.add, "sub": b.sub, "mul": b.mul}[name](left, right)
+
+
+def _relation(b: ir.IRBuilder, name: str, dtype: DataType, left: Any, right: Any) -> Any:
+    sign = _RELATIONS[name]
+    if is_float(left.type):
+        return (b.fcmp_unordered if name == "ne" else b.fcmp_ordered)(sign, left, right)
+    unsigned = dtype in _UNSIGNED or dtype is DataType.BOOL
+    return (b.icmp_unsigned if unsigned else b.icmp_signed)(sign, left, right)
+
+
+def _extreme(b: ir.IRBuilder, name: str, dtype: DataType, left: Any, right: Any) -> Any:
+    """The smaller or larger; a NaN on either side is the result."""
+    sign = ">" if name == "max" else "<"
+    if not is_float(left.type):
+        compare = b.icmp_unsigned if dtype in _UNSIGNED else b.icmp_signed
+        return b.select(compare(sign, left, right), left, right)
+    if isinstance(left, ir.Constant):
+        left, right = right, left
+    chosen = b.select(b.fcmp_unordered(sign, left, right), left, right)
+    if isinstance(right, ir.Constant):
+        return chosen
+    return b.select(b.fcmp_unordered("uno", right, right), right, chosen)
+
+
+def _divide(b: ir.IRBuilder, dtype: DataType, left: Any, right: Any) -> Any:
+    """Truncating division without traps: by 0 it gives 0."""
+    zero, one = splat(right.type, 0), splat(right.type, 1)
+    by_zero = b.icmp_signed("==", right, zero)
+    if dtype in _UNSIGNED:
+        return b.select(by_zero, zero, b.udiv(left, b.select(by_zero, one, right)))
+    by_minus = b.icmp_signed("==", right, splat(right.type, -1))
+    quotient = b.sdiv(left, b.select(b.or_(by_zero, by_minus), one, right))
+    quotient = b.select(by_minus, b.sub(zero, left), quotient)
+    return b.select(by_zero, zero, quotient)
+
+
+def emit_cast(b: ir.IRBuilder, source: DataType, target: DataType, x: Any) -> Any:
+    """A value as another element type; what an integer cannot hold becomes its nearest."""
+    type_ = like(x.type, TYPES[target])
+    if source is target:
+        return x
+    if target is DataType.BOOL:
+        zero = splat(x.type, 0.0 if is_float(x.type) else 0)
+        return _relation(b, "ne", source, x, zero)
+    unsigned = source in _UNSIGNED or source is DataType.BOOL
+    if is_float(x.type):
+        if is_float(type_):
+            return b.fptrunc(x, type_) if target is DataType.FLOAT else b.fpext(x, type_)
+        sign = "u" if target in _UNSIGNED else "s"
+        name = f"llvm.fpto{sign}i.sat.{suffix(type_)}.{suffix(x.type)}"
+        return b.call(declare(b.module, name, type_, [x.type]), [x])
+    if is_float(type_):
+        return (b.uitofp if unsigned else b.sitofp)(x, type_)
+    if source.bits == target.bits and source is not DataType.BOOL:
+        return x
+    if source.bits > target.bits:
+        return b.trunc(x, type_)
+    return (b.zext if unsigned else b.sext)(x, type_)
+
+
+def neutral(combine: str, dtype: DataType) -> float | int:
+    """What a combiner leaves unchanged."""
+    if combine in ("add", "mul"):
+        return int(combine == "mul")
+    if dtype.is_float:
+        return -math.inf if combine == "max" else math.inf
+    signed = dtype not in _UNSIGNED
+    lowest = -(2 ** (dtype.bits - 1)) if signed else 0
+    highest = 2 ** (dtype.bits - 1) - 1 if signed else 2**dtype.bits - 1
+    return lowest if combine == "max" else highest

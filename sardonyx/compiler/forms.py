@@ -1,0 +1,365 @@
+"""What operators become before they are kernels: a few forms, which fusion knows by kind alone.
+
+- `View`, `Reshape`: the same elements at other indices; no work.
+- `Map`: one function of elements, under broadcasting.
+- `Fold`: a reduction along axes, which stay with size 1.
+- `Contraction`, `Convolution`: sums of products in register tiles, with a pointwise epilogue.
+- `Gather`, `Join`, `Window`: programs of their own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from sardonyx import graph
+from sardonyx.dims import Expression, Size, broadcast
+from sardonyx.dtypes import DataType
+from sardonyx.errors import SardonyxError
+from sardonyx.loops.nodes import RELATIONS
+
+EXPENSIVE = frozenset(["exp", "log", "tanh", "erf", "sigmoid"])
+"""Functions worth computing only once."""
+
+
+class NotLowered(SardonyxError):  # noqa: N818 - not an error: the reference takes over
+    """An operator has no native form here; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A tensor to be computed. Arithmetic on forms makes more of them, under broadcasting."""
+
+    shape: tuple[Size, ...]
+    dtype: DataType
+
+    @property
+    def sources(self) -> tuple["Form", ...]:
+        """The forms this one is computed from."""
+        return ()
+
+    def __add__(self, other: "Operand") -> "Form":
+        return binary("add", self, other)
+
+    def __radd__(self, other: "Operand") -> "Form":
+        return binary("add", other, self)
+
+    def __sub__(self, other: "Operand") -> "Form":
+        return binary("sub", self, other)
+
+    def __rsub__(self, other: "Operand") -> "Form":
+        return binary("sub", other, self)
+
+    def __mul__(self, other: "Operand") -> "Form":
+        return binary("mul", self, other)
+
+    def __rmul__(self, other: "Operand") -> "Form":
+        return binary("mul", other, self)
+
+    def __truediv__(self, other: "Operand") -> "Form":
+        return binary("div", self, other)
+
+    def __rtruediv__(self, other: "Operand") -> "Form":
+        return binary("div", other, self)
+
+    def __neg__(self) -> "Form":
+        return unary("neg", self)
+
+
+Operand = Form | int | float
+
+
+@dataclass(frozen=True, eq=False)
+class Source(Form):
+    """A value that is already there: an input, a constant, or what a fallback made."""
+
+    value: graph.Value
+    constant: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Number(Form):
+    """One number, a constant or a size that is known when the program runs."""
+
+    number: float | int | bool | Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Where an axis of a view's source is read: `start + step * index[axis]`, or at `start`."""
+
+    axis: int | None
+    start: Size = 0
+    step: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class View(Form):
+    """Elements of a source at indices that are affine in this form's own."""
+
+    source: Form
+    axes: tuple[Axis, ...]
+
+    @property
+    def sources(self) -> tuple[Form, ...]:
+        return (self.source,)
+
+
+@dataclass(frozen=True, eq=False)
+class Reshape(Form):
+    """The elements of a source, in the same order, in another shape."""
+
+    source: Form
+
+    @property
+    def sources(self) -> tuple[Form, ...]:
+        return (self.source,)
+
+
+@dataclass(frozen=True, eq=False)
+class Map(Form):
+    """A function of the kernel language, `select` or `cast`, of elements."""
+
+    name: str
+    arguments: tuple[Form, ...]
+
+    @property
+    def sources(self) -> tuple[Form, ...]:
+        return self.arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Fold(Form):
+    """Elements combined along axes; an empty sum is `initial`."""
+
+    combine: str
+    initial: float | int
+    argument: Form
+    axes: tuple[int, ...]
+
+    @property
+    def sources(self) -> tuple[Form, ...]:
+        return (self.argument,)
+
+
+@dataclass(frozen=True, eq=False)
+class Contraction(Form):
+    """Matrix products: [batch..., M, K] by [batch..., K, N]; batch axes of size 1 are repeated."""
+
+    left: Form
+    right: Form
+    depth: Size
+
+    @property
+    def sources(self) -> tuple[Form, ...]:
+        return self.left, self.right
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution(Form):
+    """Sliding products over two spatial axes: [N, C, H, W] by [M, C / groups, kh, kw]."""
+
+    image: Form
+    weights: Form
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    pads: tuple[int, int, int, int]
+    """At the beginning of both axes, then at the end."""
+    groups: int
+
+    @property
+    def sources(self) -> tuple[Form, ...]:
+        return self.image, self.weights
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Form):
+    """Elements combined in a window that slides over two spatial axes; outside lies `initial`."""
+
+    combine: str
+    initial: float
+    image: Form
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    begins: tuple[int, int]
+
+    @property
+    def sources(self) -> tuple[Form, ...]:
+        return (self.image,)
+
+
+@dataclass(frozen=True, eq=False)
+class Gather(Form):
+    """Slices of a table along an axis, chosen by indices; negative ones count from the end."""
+
+    table: Form
+    indices: Form
+    axis: int
+
+    @property
+    def sources(self) -> tuple[Form, ...]:
+        return self.table, self.indices
+
+
+@dataclass(frozen=True, eq=False)
+class Join(Form):
+    """Parts one after another along an axis."""
+
+    parts: tuple[Form, ...]
+    axis: int
+
+    @property
+    def sources(self) -> tuple[Form, ...]:
+        return self.parts
+
+
+def number(value: float | int | Expression, dtype: DataType) -> Number:
+    """A number as a form."""
+    return Number((), dtype, value)
+
+
+def broadcast_shapes(*shapes: tuple[Size, ...]) -> tuple[Size, ...]:
+    """The shape of forms together; an axis must have the result's size or be known to be 1."""
+    rank = max(map(len, shapes))
+    result: list[Size] = []
+    for axis in range(-rank, 0):
+        size: Size = 1
+        for shape in shapes:
+            if len(shape) >= -axis:
+                together = broadcast(size, shape[axis])
+                if together is None:
+                    raise NotLowered(f"sizes {size} and {shape[axis]} do not broadcast")
+                size = together
+        for shape in shapes:
+            if len(shape) >= -axis and shape[axis] not in (size, 1):
+                raise NotLowered(
+                    f"whether {shape[axis]} is repeated {size} times is only known later"
+                )
+        result.append(size)
+    return tuple(result)
+
+
+def unary(name: str, x: Form) -> Map:
+    """A function of each element."""
+    if name in EXPENSIVE and x.dtype is not DataType.FLOAT:
+        raise NotLowered(f"{name} of {x.dtype.text} has no native form")
+    return Map(x.shape, x.dtype, name, (x,))
+
+
+def binary(name: str, left: Operand, right: Operand) -> Map:
+    """A function of pairs of elements; plain numbers take the other side's type."""
+    if not isinstance(left, Form):
+        assert isinstance(right, Form)
+        left = number(left, right.dtype)
+    if not isinstance(right, Form):
+        right = number(right, left.dtype)
+    if left.dtype is not right.dtype:
+        raise NotLowered(f"{name} of {left.dtype.text} and {right.dtype.text}")
+    dtype = DataType.BOOL if name in RELATIONS else left.dtype
+    return Map(broadcast_shapes(left.shape, right.shape), dtype, name, (left, right))
+
+
+def select(condition: Form, then: Operand, other: Operand) -> Map:
+    """`then` where the condition holds, else `other`."""
+    dtype = next(item.dtype for item in (then, other) if isinstance(item, Form))
+    sides = [item if isinstance(item, Form) else number(item, dtype) for item in (then, other)]
+    shape = broadcast_shapes(condition.shape, *(item.shape for item in sides))
+    return Map(shape, dtype, "select", (condition, *sides))
+
+
+def cast(x: Form, dtype: DataType) -> Form:
+    """Elements as another type."""
+    return x if x.dtype is dtype else Map(x.shape, dtype, "cast", (x,))
+
+
+def fold(combine: str, x: Form, axes: Sequence[int], initial: float | int) -> Form:
+    """A reduction; axes stay with size 1."""
+    kept = tuple(sorted({axis % len(x.shape) for axis in axes}))
+    if not kept:
+        return x
+    shape = tuple(1 if axis in kept else size for axis, size in enumerate(x.shape))
+    return Fold(shape, x.dtype, combine, initial, x, kept)
+
+
+def count(x: Form, axes: Sequence[int]) -> Form:
+    """How many elements a reduction along axes takes together, in the type of `x`."""
+    total: Size = 1
+    for axis in {axis % len(x.shape) for axis in axes}:
+        total = total * x.shape[axis]
+    if isinstance(total, int):
+        return number(float(total) if x.dtype.is_float else total, x.dtype)
+    return cast(number(total, DataType.INT64), x.dtype)
+
+
+def transpose(x: Form, order: Sequence[int]) -> Form:
+    """Axes in another order."""
+    if list(order) == list(range(len(x.shape))):
+        return x
+    axes = tuple(Axis(list(order).index(axis)) for axis in range(len(x.shape)))
+    return View(tuple(x.shape[axis] for axis in order), x.dtype, x, axes)
+
+
+def squeeze(x: Form, axes: Sequence[int]) -> Form:
+    """Without axes of size 1."""
+    gone = {axis % len(x.shape) for axis in axes}
+    if any(x.shape[axis] != 1 for axis in gone):
+        raise NotLowered("an axis to remove may not have size 1")
+    kept = [axis for axis in range(len(x.shape)) if axis not in gone]
+    places = tuple(Axis(kept.index(axis) if axis in kept else None) for axis in range(len(x.shape)))
+    return View(tuple(x.shape[axis] for axis in kept), x.dtype, x, places) if gone else x
+
+
+def unsqueeze(x: Form, axes: Sequence[int]) -> Form:
+    """With more axes of size 1, at the places they have afterwards."""
+    rank = len(x.shape) + len(axes)
+    added = {axis % rank for axis in axes}
+    kept = [axis for axis in range(rank) if axis not in added]
+    shape: list[Size] = [1] * rank
+    for axis, size in zip(kept, x.shape, strict=True):
+        shape[axis] = size
+    return View(tuple(shape), x.dtype, x, tuple(map(Axis, kept))) if added else x
+
+
+def reshape(x: Form, shape: Sequence[Size]) -> Form:
+    """The same elements in another shape; a view where only axes of size 1 come or go."""
+    shape = tuple(shape)
+    if x.shape == shape:
+        return x
+    kept = [size for size in shape if size != 1]
+    if kept == [size for size in x.shape if size != 1]:
+        places = iter([axis for axis, size in enumerate(shape) if size != 1])
+        axes = tuple(Axis(None if size == 1 else next(places)) for size in x.shape)
+        return View(shape, x.dtype, x, axes)
+    if isinstance(x, Reshape):
+        return reshape(x.source, shape)
+    return Reshape(shape, x.dtype, x)
+
+
+def expand(x: Form, shape: Sequence[Size]) -> Form:
+    """Axes of size 1 repeated."""
+    if x.shape == tuple(shape):
+        return x
+    missing = len(shape) - len(x.shape)
+    broadcast_shapes(x.shape, tuple(shape))
+    axes = tuple(
+        Axis(axis + missing if size == shape[axis + missing] else None)
+        for axis, size in enumerate(x.shape)
+    )
+    return View(tuple(shape), x.dtype, x, axes)
+
+
+def topological(outputs: Sequence[Form]) -> list[Form]:
+    """Every form that outputs depend on, each behind its sources."""
+    order: dict[Form, None] = {}
+    waiting = list(reversed(outputs))
+    while waiting:
+        form = waiting[-1]
+        missing = [source for source in form.sources if source not in order]
+        if form not in order and missing:
+            waiting.extend(reversed(missing))
+            continue
+        waiting.pop()
+        order.setdefault(form)
+    return list(order)

@@ -1,0 +1,240 @@
+"""Which forms are computed together: a table over kinds of forms, walked from results to sources.
+
+A form is computed inside the group of its users where all of them lie in one group and that group
+can take its kind; else it is the root of a group of its own, which is stored in memory.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sardonyx.compiler.forms import (
+    EXPENSIVE,
+    Axis,
+    Contraction,
+    Convolution,
+    Fold,
+    Form,
+    Join,
+    Map,
+    Number,
+    Reshape,
+    Source,
+    View,
+    topological,
+)
+from sardonyx.dims import Size, product
+from sardonyx.dtypes import DataType
+
+LARGEST_GROUP = 400
+"""Forms in one kernel, so that no kernel takes long to compile."""
+CHANNELS_LAST = (0, 2, 3, 1)
+"""The order in memory of images between convolutions."""
+
+
+@dataclass(eq=False)
+class Group:
+    """Forms computed by one kernel, whose result is `root`.
+
+    `space` and `axes` are the shape a reduction runs over and the axes it takes together; `tile` is
+    the product of which the other members are the epilogue.
+    """
+
+    root: Form
+    members: list[Form] = field(default_factory=list)
+    space: tuple[Size, ...] | None = None
+    axes: tuple[int, ...] | None = None
+    tile: Contraction | Convolution | None = None
+
+
+@dataclass(eq=False)
+class Fusion:
+    """Groups in the order in which they can run, and how their results lie in memory."""
+
+    groups: list[Group]
+    roots: dict[Form, Group]
+    order: dict[Form, tuple[int, ...]]
+    """The axes of a result from the outermost in memory, where that is not the usual order."""
+
+    turned: dict[Form, Form]
+    """Images from outside that convolutions read, and the copies that are channels-last."""
+    stored: dict[Form, Form]
+    """For forms that must be stored: the form that is, where a copy in the usual order is made."""
+
+    def storage(self, form: Form) -> Form:
+        """The form whose memory holds a form's elements."""
+        while form not in self.roots and isinstance(form, Reshape | View):
+            form = form.sources[0]
+        return form
+
+
+def fuse(forced: Sequence[Form]) -> Fusion:
+    """Group all forms that `forced` ones, which must be stored, are computed from."""
+    walk = _Walk(topological(forced), forced)
+    groups = walk.run()
+    fusion = Fusion(groups, {group.root: group for group in groups}, walk.order, {}, {})
+    _choose_layouts(fusion)
+    for form in dict.fromkeys(forced):
+        if form in fusion.order:
+            fusion.stored[form] = _copy(fusion, form, len(fusion.groups))
+    _turn_images(fusion)
+    return fusion
+
+
+def _copy(fusion: Fusion, form: Form, position: int) -> Form:
+    """A form that copies another one, computed at a position among the groups."""
+    axes = tuple(Axis(axis) for axis in range(len(form.shape)))
+    copy = View(form.shape, form.dtype, form, axes)
+    fusion.roots[copy] = Group(copy, [copy])
+    fusion.groups.insert(position, fusion.roots[copy])
+    return copy
+
+
+def _turn_images(fusion: Fusion) -> None:
+    """Bring images from outside into the order that convolutions read, once for all of them."""
+    for group in list(fusion.groups):
+        image = group.tile.image if isinstance(group.tile, Convolution) else None
+        if isinstance(image, Source) and image not in fusion.turned:
+            fusion.turned[image] = copy = _copy(fusion, image, 0)
+            fusion.order[copy] = CHANNELS_LAST
+
+
+class _Walk:
+    def __init__(self, forms: list[Form], forced: Sequence[Form]) -> None:
+        self.forms = forms
+        self.forced = set(forced)
+        self.users: dict[Form, list[Form]] = {form: [] for form in forms}
+        for form in forms:
+            for source in dict.fromkeys(form.sources):
+                self.users[source].append(form)
+        self.inside: dict[Form, set[Group]] = {}
+        self.identity: dict[Form, bool] = {}
+        self.read: dict[Form, bool] = {}
+        """Views whose elements are read from memory, so that nothing can be computed in them."""
+        self.order: dict[Form, tuple[int, ...]] = {}
+        self.dense: set[Form] = set()
+
+    def run(self) -> list[Group]:
+        groups = []
+        for form in reversed(self.forms):
+            if isinstance(form, Source | Number):
+                continue
+            group = self.place(form)
+            if group is not None:
+                groups.append(group)
+        return groups[::-1]
+
+    def place(self, form: Form) -> Group | None:
+        """Put a form into a group of its users, or return a new one of which it is the root."""
+        users = self.users[form]
+        around = set().union(*(self.inside[user] for user in users)) if users else set()
+        self.identity[form] = all(
+            self.identity[user] and isinstance(user, Map | Fold) for user in users
+        )
+        if form not in self.forced:
+            if isinstance(form, Reshape):
+                self.inside[form] = around
+                self.prepare_dense(form)
+                return None
+            if isinstance(form, View) and (form in self.dense or not self.reshaped(users)):
+                self.inside[form] = around
+                self.read[form] = any(self.reads(user) for user in users)
+                return None
+            if len(around) == 1 and all(map(self.computes, users)):
+                (group,) = around
+                if len(group.members) < LARGEST_GROUP and self.joins(form, group):
+                    group.members.append(form)
+                    self.inside[form] = around
+                    return None
+        group = Group(form, [form])
+        if isinstance(form, Contraction | Convolution):
+            group.tile = form
+        elif isinstance(form, Fold):
+            group.space, group.axes = form.argument.shape, form.axes
+        self.inside[form] = {group}
+        self.identity[form] = True
+        return group
+
+    def reads(self, user: Form) -> bool:
+        """True where a user wants elements from memory."""
+        if isinstance(user, View) and user not in self.forced:
+            return self.read.get(user, True)
+        return not isinstance(user, Map | Fold | Join | View)
+
+    def computes(self, user: Form) -> bool:
+        """True where a user can compute elements in place of reading them."""
+        return not self.reads(user)
+
+    def reshaped(self, users: list[Form]) -> bool:
+        return any(isinstance(user, Reshape) for user in users)
+
+    def joins(self, form: Form, group: Group) -> bool:
+        """The table: which kinds of forms a group can take in."""
+        match form:
+            case Map():
+                space = group.space or group.root.shape
+                same = product(form.shape) == product(space)
+                return same or form.name not in EXPENSIVE
+            case Fold():
+                if not self.identity[form] or group.tile is not None:
+                    return False
+                if group.axes is not None:
+                    return group.axes == form.axes and group.space == form.argument.shape
+                if group.root.shape not in (form.argument.shape, form.shape):
+                    return False
+                if not isinstance(group.root, Map | Fold):
+                    return False
+                group.space, group.axes = form.argument.shape, form.axes
+                return True
+            case Contraction() | Convolution():
+                if not self.identity[form] or group.axes is not None or group.tile is not None:
+                    return False
+                fits = isinstance(group.root, Map) and group.root.dtype is DataType.FLOAT
+                if not fits or group.root.shape != form.shape:
+                    return False
+                group.tile = form
+                return True
+        return False
+
+    def prepare_dense(self, form: Reshape) -> None:
+        """See to it that what is reshaped lies in the order of its own axes.
+
+        A transposition that only this one uses is done by the kernel that makes its source.
+        """
+        turned = form.source
+        if not isinstance(turned, View) or turned in self.forced or len(self.users[turned]) > 1:
+            return
+        source, order = turned.source, permutation(turned)
+        plain = isinstance(source, Contraction | Convolution | Map | Fold | Join)
+        if order is None or not plain or source in self.forced or len(self.users[source]) > 1:
+            return
+        self.order[source] = order
+        self.dense.add(turned)
+        self.read[turned] = True
+
+
+def permutation(view: View) -> tuple[int, ...] | None:
+    """The order of axes where a view only changes that."""
+    places = [axis.axis for axis in view.axes if axis == Axis(axis.axis)]
+    if set(places) != set(range(len(view.shape))) or len(places) != len(view.axes):
+        return None
+    return tuple(places.index(axis) for axis in range(len(places)))
+
+
+def _choose_layouts(fusion: Fusion) -> None:
+    """Images stay channels-last from a convolution to the next, through what lies between."""
+    last: set[Form] = set()
+    needs_usual = _reshaped_sources(fusion)
+    for group in fusion.groups:
+        root = group.root
+        if root in fusion.order or len(root.shape) != 4 or root in needs_usual:
+            continue
+        near = (fusion.storage(source) for member in group.members for source in member.sources)
+        images = [form for form in near if len(form.shape) == 4]
+        if isinstance(group.tile, Convolution) or any(form in last for form in images):
+            fusion.order[root] = CHANNELS_LAST
+            last.add(root)
+
+
+def _reshaped_sources(fusion: Fusion) -> set[Form]:
+    forms = topological([group.root for group in fusion.groups])
+    return {fusion.storage(form.source) for form in forms if isinstance(form, Reshape)}

@@ -1,0 +1,1 @@
+"""Kernels: groups of forms as loops."""

@@ -1,0 +1,72 @@
+"""Tiles over a whole result: blocks that stay in the cache, tasks for threads, and the edges.
+
+The last tile of a result that is not a multiple of its height lies over the one before it: both
+compute the same numbers. A result lower than a tile gets lower ones.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sardonyx.compiler.kernels.nest import PARALLEL, tasks
+from sardonyx.compiler.kernels.tile import Tile
+from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
+from sardonyx.loops.build import kernel
+from sardonyx.loops.nodes import Guard, Kernel, Kind, Let, Loop, Statement, Whole
+from sardonyx.loops.rewrite import flattened
+
+PANEL, BLOCK, TILE, START, LINE = "%panel", "%block", "%tile", "%start", "%line"
+SMALL_ROWS = 4
+"""Rows of the tile for results with fewer rows than the large one has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """An axis outside of the rows that a task walks along, `count` of it at a time."""
+
+    name: str
+    extent: Size
+    count: int
+
+
+def blocked_kernel(
+    outer: Sequence[tuple[str, Size]],
+    gone: dict[str, Size],
+    rows: Size,
+    tile: Tile,
+    panels: Size,
+    in_block: int,
+    one_tile: Callable[[Tile], list[Statement]],
+    lines: Lines | None = None,
+) -> Kernel:
+    """All tiles of a result: for each outer index, block and panel one task.
+
+    A block is `in_block` tiles of rows, or where there are `lines`, some of those with all rows.
+    """
+    height = tile.mr if not isinstance(rows, int) else min(tile.mr, max(rows, 1))
+    tiles = ceil_divide(rows, height)
+    block = symbol(BLOCK)
+
+    def tile_loop(mr: int, begin: Size, count: Size) -> Statement:
+        start = minimum((symbol(TILE) + begin) * mr, rows - mr)
+        body = flattened(tuple(one_tile(Tile(mr, tile.nv, tile.lanes))), gone)
+        return Loop(TILE, count, (Let(START, Whole(start)), *body))
+
+    if lines is not None:
+        main = tile_loop(height, 0, tiles)
+        blocks = ceil_divide(lines.extent, lines.count)
+    else:
+        main = tile_loop(height, block * in_block, minimum(in_block, tiles - block * in_block))
+        blocks = ceil_divide(tiles, in_block)
+    body: tuple[Statement, ...] = (main,)
+    if not isinstance(rows, int):
+        small = min(SMALL_ROWS, height)
+        some, few = tile_loop(small, 0, ceil_divide(rows, small)), tile_loop(1, 0, rows)
+        low = (Guard(small - 1, rows, (some,)), Guard(rows, small, (few,)))
+        body = (Guard(height - 1, rows, (main,)), Guard(rows, height, low))
+    if lines is not None:
+        first = block * lines.count
+        here = minimum(lines.count, lines.extent - first)
+        body = (Loop(LINE, here, (Let(lines.name, Whole(first + symbol(LINE))), *body)),)
+    axes = [*outer, (BLOCK, blocks), (PANEL, panels)]
+    total = product([extent for _, extent in axes])
+    return kernel([Loop(PARALLEL, total, (*tasks(axes, symbol(PARALLEL)), *body), Kind.PARALLEL)])

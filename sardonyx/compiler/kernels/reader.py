@@ -1,0 +1,216 @@
+"""How a kernel gets at elements: loads from memory, or values computed in place."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sardonyx.compiler.forms import Form, Map, Number, Reshape, Source, View
+from sardonyx.compiler.fuse import Fusion, Group
+from sardonyx.dims import Expression, Size, product
+from sardonyx.dtypes import DataType, from_numpy
+from sardonyx.loops.build import dense, dense_strides
+from sardonyx.loops.nodes import (
+    FLOAT_UNARY,
+    Binary,
+    Buffer,
+    Cast,
+    Constant,
+    Kernel,
+    Load,
+    Select,
+    Unary,
+    Value,
+    Whole,
+)
+
+Index = tuple[Size, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scratch:
+    """Memory that only one group uses, while it runs."""
+
+    shape: tuple[Size, ...]
+    dtype: DataType
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Constants in the order in which a kernel reads them."""
+
+    array: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Status:
+    """A number that kernels set where they meet what the model does not allow."""
+
+
+STATUS = Status()
+Place = Form | Scratch | Packed | Status
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One run of a kernel on places in memory, in the order of its memories."""
+
+    kernel: Kernel
+    places: tuple[Place, ...]
+    work: Size
+    """About how many elementary operations it is, to decide whether threads pay."""
+
+
+class Reader:
+    """Elements of forms, as one group's kernels see them."""
+
+    def __init__(self, fusion: Fusion, group: Group) -> None:
+        self.fusion = fusion
+        self.group = group
+        self.names: dict[Place, str] = {}
+        self.computed: dict[Form, Callable[[Index], Value]] = {}
+        """Members whose elements a kernel has at hand: registers, or kept in memory."""
+        self._known: dict[tuple[Form, Index], Value] = {}
+
+    def memory(self, place: Place) -> str:
+        """The name of a place in this group's kernels."""
+        return self.names.setdefault(place, f"m{len(self.names)}")
+
+    def places(self, kernel: Kernel) -> tuple[Place, ...]:
+        """The places of a kernel's memories."""
+        by_name = {name: place for place, name in self.names.items()}
+        return tuple(by_name[name] for name in kernel.memories)
+
+    def buffer(self, form: Form) -> Buffer:
+        """Where a stored form lies."""
+        strides = dense_strides(form.shape, self.fusion.order.get(form))
+        return Buffer(self.memory(form), form.dtype, form.shape, strides)
+
+    def scratch(self, place: Scratch) -> Buffer:
+        """Memory of this group's own."""
+        return dense(self.memory(place), place.dtype, place.shape)
+
+    def packed(self, place: Packed) -> Buffer:
+        """Constants of this group's own."""
+        array = place.array
+        return dense(self.memory(place), from_numpy(array.dtype), array.shape)
+
+    def value(self, form: Form, index: Index) -> Value:
+        """The element of a form at an index."""
+        waiting = [(form, index)]
+        while waiting:
+            key = waiting[-1]
+            needs = [] if key in self._known else self._needs(*key)
+            missing = [item for item in needs if item not in self._known]
+            if missing:
+                waiting.extend(missing)
+                continue
+            waiting.pop()
+            if key not in self._known:
+                self._known[key] = self._value(*key, [self._known[item] for item in needs])
+        return self._known[form, index]
+
+    def forget(self) -> None:
+        """Compute everything anew from here on: registers have changed."""
+        self._known.clear()
+
+    def _needs(self, form: Form, index: Index) -> list[tuple[Form, Index]]:
+        """The elements an element is computed from; none for what is loaded."""
+        stored = form in self.fusion.roots and form is not self.group.root
+        if form in self.computed or stored:
+            return []
+        match form:
+            case View(source=source, axes=axes):
+                inner = tuple(
+                    item.start if item.axis is None else item.start + index[item.axis] * item.step
+                    for item in axes
+                )
+                return [(source, inner)]
+            case Map(arguments=arguments):
+                return [(item, broadcast_index(item, index)) for item in arguments]
+        return []
+
+    def _value(self, form: Form, index: Index, parts: list[Value]) -> Value:
+        if form in self.computed:
+            return self.computed[form](index)
+        stored = form in self.fusion.roots and form is not self.group.root
+        match form:
+            case Number(_, dtype, number):
+                return Whole(number) if isinstance(number, Expression) else Constant(number, dtype)
+            case Source(_, dtype, _, constant) if constant is not None and constant.size == 1:
+                return Constant(constant.reshape(-1)[0].item(), dtype)
+            case Source():
+                turned = self.fusion.turned.get(form)
+                if (
+                    turned is None
+                    or self.group.root not in self.fusion.order
+                    or self.group.root is turned
+                ):
+                    return Load(self.buffer(form), index)
+                return Load(self.buffer(turned), index)
+            case _ if stored:
+                return Load(self.buffer(form), index)
+            case View():
+                return parts[0]
+            case Reshape():
+                return Load(self.reshaped(form), index)
+            case Map(name=name):
+                return _apply(name, form.dtype, parts)
+        raise AssertionError(f"{type(form).__name__} cannot be computed in place")
+
+    def reshaped(self, form: Reshape) -> Buffer:
+        """The memory of what a reshape takes, seen in its shape."""
+        place = self.fusion.storage(form.source)
+        return dense(self.memory(place), form.dtype, form.shape)
+
+
+def broadcast_index(form: Form, index: Index) -> Index:
+    """Where a form is read for an element of something it is broadcast to."""
+    inner = index[len(index) - len(form.shape) :]
+    return tuple(0 if size == 1 else at for size, at in zip(form.shape, inner, strict=True))
+
+
+def _apply(name: str, dtype: DataType, parts: list[Value]) -> Value:
+    match name:
+        case "select":
+            return Select(*parts)
+        case "cast":
+            return Cast(parts[0], dtype)
+        case _ if name in FLOAT_UNARY or name == "not":
+            return Unary(name, parts[0])
+        case _:
+            return Binary(name, *parts)
+
+
+def constant_array(form: Form) -> NDArray[Any] | None:
+    """The elements of a constant, also behind views of it."""
+    match form:
+        case Source(constant=constant):
+            return constant
+        case Reshape(source=source):
+            inner = constant_array(source)
+            if inner is None or not isinstance(product(form.shape), int):
+                return None
+            return inner.reshape(form.shape)  # type: ignore[arg-type]
+        case View(source=source, axes=axes):
+            inner = constant_array(source)
+            plain = all(
+                axis.start == 0 and axis.step == 1 and axis.axis is not None for axis in axes
+            )
+            if inner is None or not plain or len(axes) != len(form.shape):
+                return None
+            places = [axis.axis for axis in axes]
+            turned = inner.transpose([places.index(axis) for axis in range(len(places))])
+            return turned if turned.shape == form.shape else None
+    return None
+
+
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy of an array that begins at a cache line."""
+    room = np.empty(array.nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy

@@ -1,0 +1,165 @@
+"""A graph as forms: constants folded, operators lowered, and the reason where one is not."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sardonyx.compiler.forms import Form, NotLowered, Source
+from sardonyx.compiler.lowerings import Agreement, Lowerings, Request
+from sardonyx.compiler.reference import run_reference
+from sardonyx.dims import Size
+from sardonyx.dtypes import DataType, from_numpy
+from sardonyx.errors import SardonyxError
+from sardonyx.graph import Node, Value
+from sardonyx.loops.nodes import symbols
+from sardonyx.ops.catalog import Catalog, canonical_domain
+from sardonyx.ops.evaluate import Evaluator
+from sardonyx.ops.fact import Fact
+from sardonyx.ops.operator import attribute_values
+
+NATIVE = frozenset({
+    DataType.FLOAT, DataType.DOUBLE, DataType.BOOL, DataType.INT8, DataType.UINT8, DataType.INT16,
+    DataType.UINT16, DataType.INT32, DataType.UINT32, DataType.INT64, DataType.UINT64,
+})  # fmt: skip
+"""Element types that kernels compute with."""
+LARGEST_FOLDED = 1 << 24
+"""Elements of a constant beyond which it is computed when the program runs."""
+
+
+@dataclass(eq=False)
+class Lowered:
+    """What became of each value, and of each node that runs its reference."""
+
+    forms: dict[Value, Form] = field(default_factory=dict)
+    constants: dict[Value, Any] = field(default_factory=dict)
+    made_by: dict[Form, Node] = field(default_factory=dict)
+    """The node each form was first returned for."""
+    reasons: dict[Node, str] = field(default_factory=dict)
+    folded: list[Node] = field(default_factory=list)
+    bound: set[str] = field(default_factory=set)
+    """Names of sizes that are known once inputs and what references make are there."""
+    agreements: list[Agreement] = field(default_factory=list)
+    """Sizes that must be equal when the program runs."""
+
+
+def lower_graph(
+    evaluator: Evaluator, facts: dict[Value, Fact], lowerings: Lowerings, operators: Catalog
+) -> Lowered:
+    """Lower every node of a graph that is sorted and of the newest version."""
+    graph = evaluator.graph
+    result = Lowered()
+    overridable = set(graph.inputs) if evaluator.model.ir_version >= 4 else set()
+    for value in graph.initializers:
+        if value.tensor is not None and value not in overridable:
+            result.constants[value] = value.tensor.numpy()
+    for value in [*graph.inputs, *graph.initializers]:
+        _remember_source(result, value, facts)
+    for node in graph.nodes:
+        if not _fold(result, evaluator, node, facts, operators):
+            _lower(result, node, facts, lowerings, operators)
+    return result
+
+
+def _remember_source(result: Lowered, value: Value, facts: dict[Value, Fact]) -> None:
+    """A value that comes from outside of kernels, if kernels could read it."""
+    constant = result.constants.get(value)
+    if isinstance(constant, np.ndarray):
+        if constant.dtype != object and from_numpy(constant.dtype) in NATIVE:
+            dtype = from_numpy(constant.dtype)
+            result.forms[value] = Source(constant.shape, dtype, value, constant)
+        return
+    fact = facts.get(value)
+    if fact is None or not fact.is_tensor or fact.dtype not in NATIVE or fact.shape is None:
+        return
+    shape = tuple(size for size in fact.shape if size is not None)
+    plain = {str(size) for size in shape if symbols(size) == {str(size)}}
+    if len(shape) == len(fact.shape) and _names(shape) <= result.bound | plain:
+        result.bound |= plain
+        result.forms[value] = Source(shape, fact.dtype, value)
+
+
+def _names(shape: tuple[Size, ...]) -> set[str]:
+    return {name for size in shape for name in symbols(size)}
+
+
+def _fold(
+    result: Lowered, evaluator: Evaluator, node: Node, facts: dict[Value, Fact], operators: Catalog
+) -> bool:
+    """Compute a node now where that gives the same every time."""
+    operator = operators[canonical_domain(node.domain), node.op_type]
+    known = [value is None or value in result.constants for value in node.inputs]
+    if operator.random or any(node.subgraphs) or operator.reference is None:
+        return False
+    if not all(known):
+        values = [facts[value].constant if value in facts else None for value in node.outputs]
+        if not values or any(value is None for value in values):
+            return False
+        made: tuple[Any, ...] = tuple(
+            np.asarray(value, facts[output].dtype.numpy)  # type: ignore[union-attr]
+            for value, output in zip(values, node.outputs, strict=True)
+        )
+    else:
+        if any(output in facts and _is_large(facts[output]) for output in node.outputs):
+            return False
+        made = run_reference(evaluator, node, dict(result.constants))
+    for output, array in zip(node.outputs, made, strict=False):
+        result.constants[output] = array
+        _remember_source(result, output, facts)
+    result.folded.append(node)
+    return True
+
+
+def _is_large(fact: Fact) -> bool:
+    sizes = [size for size in fact.shape or () if isinstance(size, int)]
+    return math.prod(sizes) > LARGEST_FOLDED
+
+
+def _lower(
+    result: Lowered, node: Node, facts: dict[Value, Fact], lowerings: Lowerings, operators: Catalog
+) -> None:
+    domain = canonical_domain(node.domain)
+    try:
+        forms = _forms(result, node, facts, lowerings, operators[domain, node.op_type])
+    except NotLowered as reason:
+        result.reasons[node] = reason.what
+        for output in node.outputs:
+            _remember_source(result, output, facts)
+        return
+    for output, form in zip(node.outputs, forms, strict=False):
+        result.forms[output] = form
+        result.made_by.setdefault(form, node)
+
+
+def _forms(
+    result: Lowered, node: Node, facts: dict[Value, Fact], lowerings: Lowerings, operator: Any
+) -> tuple[Form, ...]:
+    lowering = lowerings.get((canonical_domain(node.domain), node.op_type))
+    if lowering is None:
+        raise NotLowered("the operator has no native form yet")
+    for value in node.inputs:
+        if value is not None and value not in result.forms:
+            raise NotLowered(f"kernels do not read '{value.name}' ({facts.get(value, Fact())})")
+    for output in node.outputs:
+        fact = facts.get(output, Fact())
+        if fact.dtype not in NATIVE:
+            raise NotLowered(f"kernels do not compute with '{output.name}' ({fact})")
+    request = Request(
+        tuple(None if value is None else facts.get(value, Fact()) for value in node.inputs),
+        tuple(facts.get(value, Fact()) for value in node.outputs),
+        result.agreements,
+    )
+    inputs = [None if value is None else result.forms[value] for value in node.inputs]
+    try:
+        made = lowering(request, *inputs, **attribute_values(node, operator.newest()))
+    except NotLowered:
+        raise
+    except SardonyxError as error:
+        raise NotLowered(error.what) from error
+    forms = made if isinstance(made, tuple) else (made,)
+    for form in forms:
+        unknown = _names(form.shape) - result.bound
+        if unknown:
+            raise NotLowered(f"its size {', '.join(sorted(unknown))} is only known once it has run")
+    return forms

@@ -1,0 +1,136 @@
+"""Operators that move elements: views where that is possible, else copies."""
+
+from sardonyx.compiler.forms import (
+    Axis,
+    Form,
+    Gather,
+    Join,
+    NotLowered,
+    View,
+    expand,
+    reshape,
+    squeeze,
+    transpose,
+    unsqueeze,
+)
+from sardonyx.compiler.lowerings.request import Lowerings, Request
+from sardonyx.dims import Size
+
+
+def same(request: Request, x: Form) -> Form:
+    """The input itself."""
+    return x
+
+
+def reshaped(request: Request, x: Form, *_: Form | None, **__: int) -> Form:
+    """Reshape, Flatten: the shape is inference's."""
+    return reshape(x, request.shape())
+
+
+def squeezed(request: Request, x: Form, axes: Form | None = None) -> Form:
+    """Without axes of size 1."""
+    if axes is None:
+        return reshape(x, request.shape())
+    return squeeze(x, [int(axis) for axis in request.constant(1, "the list of axes").reshape(-1)])
+
+
+def unsqueezed(request: Request, x: Form, axes: Form) -> Form:
+    """With more axes of size 1."""
+    return unsqueeze(x, [int(axis) for axis in request.constant(1, "the list of axes").reshape(-1)])
+
+
+def transposed(request: Request, x: Form, perm: tuple[int, ...] | None) -> Form:
+    """Axes in another order, by default reversed."""
+    return transpose(x, perm or tuple(reversed(range(len(x.shape)))))
+
+
+def expanded(request: Request, x: Form, shape: Form) -> Form:
+    """Axes of size 1 repeated."""
+    return expand(x, request.shape())
+
+
+def sliced(request: Request, x: Form, *_: Form | None) -> Form:
+    """A range of each axis; bounds that are constants."""
+    rank = len(x.shape)
+    starts, ends = (request.constant(place, "a bound").reshape(-1) for place in (1, 2))
+    given = request.constant(3, "the list of axes") if request.given(3) else range(len(starts))
+    steps = request.constant(4, "a step").reshape(-1) if request.given(4) else [1] * len(starts)
+    places: list[Axis] = [Axis(axis) for axis in range(rank)]
+    for axis, start, end, step in zip(given, starts, ends, steps, strict=True):
+        place = int(axis) % rank
+        places[place] = Axis(
+            place, _first(x.shape[place], int(start), int(end), int(step)), int(step)
+        )
+    return View(request.shape(), x.dtype, x, tuple(places))
+
+
+def _first(size: Size, start: int, end: int, step: int) -> Size:
+    """The first index of a range, as slicing in Python has it."""
+    if isinstance(size, int):
+        return slice(start, end, step).indices(size)[0]
+    if step < 0 or start > 0:
+        raise NotLowered(f"where a range of {size} elements begins is only known later")
+    if start < 0:
+        raise NotLowered(f"where a range of {size} elements begins is only known later")
+    return start
+
+
+def split(
+    request: Request, x: Form, *_: Form | None, axis: int, num_outputs: int | None
+) -> tuple[Form, ...]:
+    """Parts along an axis, as views."""
+    place = axis % len(x.shape)
+    parts: list[Form] = []
+    start: Size = 0
+    for output in range(len(request.outputs)):
+        shape = request.shape(output)
+        axes = [Axis(number) for number in range(len(shape))]
+        axes[place] = Axis(place, start)
+        parts.append(View(shape, x.dtype, x, tuple(axes)))
+        start = start + shape[place]
+    return tuple(parts)
+
+
+def joined(request: Request, *parts: Form, axis: int) -> Form:
+    """Parts one after another."""
+    place = axis % len(parts[0].shape)
+    return Join(request.shape(), parts[0].dtype, parts, place)
+
+
+def gathered(request: Request, table: Form, indices: Form, axis: int) -> Form:
+    """Slices chosen by indices; a constant scalar index is a view."""
+    place = axis % len(table.shape)
+    known = request.inputs[1].constant if request.inputs[1] is not None else None
+    size = table.shape[place]
+    if known is not None and known.ndim == 0 and (isinstance(size, int) or known >= 0):
+        rest = iter(range(len(table.shape)))
+        start = int(known) if known >= 0 else int(known) + size
+        axes = tuple(
+            Axis(None, start) if number == place else Axis(next(rest))
+            for number in range(len(table.shape))
+        )
+        shape = (*table.shape[:place], *table.shape[place + 1 :])
+        return View(shape, table.dtype, table, axes)
+    return Gather(request.shape(), table.dtype, table, indices, place)
+
+
+LOWERINGS: Lowerings = {
+    ("", "Identity"): same,
+    ("", "Dropout"): lambda request, x, *_, **__: _inference_only(request, x),
+    ("", "Reshape"): reshaped,
+    ("", "Flatten"): reshaped,
+    ("", "Squeeze"): squeezed,
+    ("", "Unsqueeze"): unsqueezed,
+    ("", "Transpose"): transposed,
+    ("", "Expand"): expanded,
+    ("", "Slice"): sliced,
+    ("", "Split"): split,
+    ("", "Concat"): joined,
+    ("", "Gather"): gathered,
+}
+
+
+def _inference_only(request: Request, x: Form) -> Form:
+    if len(request.outputs) > 1 or request.given(2):
+        raise NotLowered("only without a mask and outside of training")
+    return x

@@ -1,0 +1,150 @@
+"""Operators on single elements, as maps."""
+
+import math
+from collections.abc import Callable
+from functools import reduce
+
+import numpy as np
+
+from sardonyx.compiler.forms import Form, NotLowered, binary, cast, number, select, unary
+from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
+from sardonyx.dtypes import DataType
+
+
+def _unary(name: str) -> Lowering:
+    def lower(request: Request, x: Form) -> Form:
+        if not x.dtype.is_float and name not in ("neg", "abs"):
+            raise NotLowered(f"{name} of {x.dtype.text} has no native form")
+        return unary(name, x)
+
+    return lower
+
+
+def _binary(name: str) -> Lowering:
+    return lambda request, left, right: binary(name, left, right)
+
+
+def _variadic(name: str) -> Lowering:
+    return lambda request, *items: reduce(lambda left, right: binary(name, left, right), items)
+
+
+def _activation(compute: Callable[..., Form]) -> Lowering:
+    def lower(request: Request, x: Form, **attributes: float) -> Form:
+        if not x.dtype.is_float:
+            raise NotLowered(f"of {x.dtype.text} it has no native form")
+        return compute(x, **attributes)
+
+    return lower
+
+
+def relu(request: Request, x: Form) -> Form:
+    """max(x, 0)."""
+    return binary("max", x, 0)
+
+
+def gelu(x: Form, approximate: str) -> Form:
+    """x times the probability that a normal variable is below x."""
+    if approximate == "tanh":
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+        return 0.5 * x * (1.0 + unary("tanh", inner))
+    return 0.5 * x * (1.0 + unary("erf", x * math.sqrt(0.5)))
+
+
+def softplus(x: Form) -> Form:
+    """log(1 + exp(x)), without overflow."""
+    return binary("max", x, 0.0) + unary("log", 1.0 + unary("exp", -unary("abs", x)))
+
+
+def clip(request: Request, x: Form, low: Form | None = None, high: Form | None = None) -> Form:
+    """Elements brought between two bounds."""
+    result = x
+    if low is not None:
+        result = binary("max", result, low)
+    return result if high is None else binary("min", result, high)
+
+
+def power(request: Request, x: Form, y: Form) -> Form:
+    """x ** y for the exponents that need no logarithm."""
+    exponent = request.constant(1, "the exponent")
+    if exponent.size != 1 or not x.dtype.is_float:
+        raise NotLowered("only powers of floats with one exponent have a native form")
+    match float(exponent.reshape(-1)[0]):
+        case 0.5:
+            return unary("sqrt", x)
+        case 1.0:
+            return x
+        case 2.0:
+            return x * x
+        case 3.0:
+            return x * x * x
+        case -0.5:
+            return unary("rsqrt", x)
+        case -1.0:
+            return unary("reciprocal", x)
+        case other:
+            raise NotLowered(f"the exponent {other} has no native form")
+
+
+def cast_to(request: Request, x: Form, to: int, **_: object) -> Form:
+    """Elements as another type."""
+    return cast(x, DataType(to))
+
+
+def where(request: Request, condition: Form, then: Form, other: Form) -> Form:
+    """A choice between two tensors."""
+    return select(condition, then, other)
+
+
+def negate(request: Request, x: Form) -> Form:
+    """not x."""
+    return unary("not", x)
+
+
+def parametric_relu(request: Request, x: Form, slope: Form) -> Form:
+    """x where it is positive, else x times a slope."""
+    return select(binary("lt", x, 0), x * slope, x)
+
+
+def mean(request: Request, *items: Form) -> Form:
+    """The mean of several tensors."""
+    return reduce(lambda left, right: left + right, items) / float(len(items))
+
+
+def is_nan(request: Request, x: Form) -> Form:
+    """True for NaN."""
+    return binary("ne", x, x)
+
+
+LOWERINGS: Lowerings = {
+    ("", name): lower
+    for name, lower in {
+        "Neg": _unary("neg"), "Abs": _unary("abs"), "Sqrt": _unary("sqrt"),
+        "Reciprocal": _unary("reciprocal"), "Exp": _unary("exp"), "Log": _unary("log"),
+        "Tanh": _unary("tanh"), "Erf": _unary("erf"), "Sigmoid": _unary("sigmoid"),
+        "Floor": _unary("floor"), "Ceil": _unary("ceil"), "Round": _unary("rint"),
+        "Add": _binary("add"), "Sub": _binary("sub"), "Mul": _binary("mul"), "Div": _binary("div"),
+        "Less": _binary("lt"), "LessOrEqual": _binary("le"), "Greater": _binary("gt"),
+        "GreaterOrEqual": _binary("ge"), "Equal": _binary("eq"), "And": _binary("and"),
+        "Or": _binary("or"), "Xor": _binary("xor"),
+        "Max": _variadic("max"), "Min": _variadic("min"), "Sum": _variadic("add"), "Mean": mean,
+        "Not": negate, "Where": where, "Cast": cast_to, "Clip": clip, "Pow": power, "Relu": relu,
+        "PRelu": parametric_relu, "IsNaN": is_nan,
+        "Gelu": _activation(gelu), "Softplus": _activation(softplus),
+        "Softsign": _activation(lambda x: x / (1.0 + unary("abs", x))),
+        "LeakyRelu": _activation(lambda x, alpha: select(binary("lt", x, 0.0), x * alpha, x)),
+        "Elu": _activation(
+            lambda x, alpha: select(binary("lt", x, 0.0), (unary("exp", x) - 1.0) * alpha, x)
+        ),
+        "HardSigmoid": _activation(
+            lambda x, alpha, beta: binary("min", binary("max", x * alpha + beta, 0.0), 1.0)
+        ),
+        "HardSwish": _activation(
+            lambda x: x * binary("min", binary("max", x * float(np.float32(1 / 6)) + 0.5, 0.0), 1.0)
+        ),
+        "Swish": _activation(lambda x, alpha: x * unary("sigmoid", x * alpha)),
+        "Mish": _activation(lambda x: x * unary("tanh", softplus(x))),
+        "ThresholdedRelu": _activation(
+            lambda x, alpha: select(binary("gt", x, alpha), x, number(0.0, x.dtype))
+        ),
+    }.items()
+}  # fmt: skip

@@ -1,0 +1,145 @@
+"""Reductions and normalisations, as folds among maps."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from sardonyx.compiler.forms import (
+    Form,
+    NotLowered,
+    count,
+    fold,
+    number,
+    reshape,
+    squeeze,
+    unary,
+)
+from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
+
+Axes = Sequence[int]
+
+
+def _sum(x: Form, axes: Axes) -> Form:
+    return fold("add", x, axes, 0)
+
+
+def _mean(x: Form, axes: Axes) -> Form:
+    return _sum(x, axes) / count(x, axes)
+
+
+def _max(x: Form, axes: Axes) -> Form:
+    return fold("max", x, axes, -math.inf)
+
+
+def _min(x: Form, axes: Axes) -> Form:
+    return fold("min", x, axes, math.inf)
+
+
+def _reducing(compute: Callable[[Form, Axes], Form], *, floats: bool = False) -> Lowering:
+    def lower(
+        request: Request, x: Form, axes: Form | None = None, *,
+        keepdims: int, noop_with_empty_axes: int,
+    ) -> Form:  # fmt: skip
+        if floats and not x.dtype.is_float:
+            raise NotLowered(f"of {x.dtype.text} it has no native form")
+        given = [] if axes is None else request.constant(1, "the list of axes").reshape(-1).tolist()
+        if not given and noop_with_empty_axes:
+            return x
+        chosen = [axis % len(x.shape) for axis in given] or list(range(len(x.shape)))
+        result = compute(x, chosen)
+        return result if keepdims else squeeze(result, chosen)
+
+    return lower
+
+
+def softmax(request: Request, x: Form, axis: int) -> Form:
+    """exp(x - max) / sum along one axis."""
+    powers = unary("exp", x - _max(x, [axis]))
+    return powers * unary("reciprocal", _sum(powers, [axis]))
+
+
+def log_softmax(request: Request, x: Form, axis: int) -> Form:
+    """x - max - log(sum(exp(x - max)))."""
+    shifted = x - _max(x, [axis])
+    return shifted - unary("log", _sum(unary("exp", shifted), [axis]))
+
+
+def _standardized(x: Form, axes: Axes, epsilon: float) -> Form:
+    centred = x - _mean(x, axes)
+    return centred * unary("rsqrt", _mean(centred * centred, axes) + epsilon)
+
+
+def layer_normalization(
+    request: Request, x: Form, scale: Form, bias: Form | None = None, *,
+    axis: int, epsilon: float, stash_type: int,
+) -> Form:  # fmt: skip
+    """Mean 0 and deviation 1 over the last axes, then scale and bias."""
+    if len(request.outputs) > 1 or stash_type != x.dtype:
+        raise NotLowered("only its first output in its input's own precision has a native form")
+    axes = range(axis % len(x.shape), len(x.shape))
+    result = _standardized(x, axes, epsilon) * scale
+    return result if bias is None else result + bias
+
+
+def rms_normalization(
+    request: Request, x: Form, scale: Form, *, axis: int, epsilon: float, stash_type: int
+) -> Form:
+    """Root mean square 1 over the last axes, then scale."""
+    if stash_type != x.dtype:
+        raise NotLowered("only its input's own precision has a native form")
+    axes = range(axis % len(x.shape), len(x.shape))
+    return x * unary("rsqrt", _mean(x * x, axes) + epsilon) * scale
+
+
+def global_average_pool(request: Request, x: Form) -> Form:
+    """The mean over all spatial axes."""
+    return _mean(x, range(2, len(x.shape)))
+
+
+def global_max_pool(request: Request, x: Form) -> Form:
+    """The largest element over all spatial axes."""
+    return _max(x, range(2, len(x.shape)))
+
+
+def instance_normalization(
+    request: Request, x: Form, scale: Form, bias: Form, *, epsilon: float
+) -> Form:
+    """Mean 0 and deviation 1 over all spatial axes, then scale and bias for each channel."""
+    shape = [1] * (len(x.shape) - 2)
+    factor, shift = (reshape(item, (item.shape[0], *shape)) for item in (scale, bias))
+    return _standardized(x, range(2, len(x.shape)), epsilon) * factor + shift
+
+
+def batch_normalization(
+    request: Request, x: Form, scale: Form, bias: Form, mean: Form, variance: Form, *,
+    epsilon: float, training_mode: int, **_: float,
+) -> Form:  # fmt: skip
+    """A scale and an offset for each channel."""
+    if training_mode or len(request.outputs) > 1:
+        raise NotLowered("training has no native form")
+    if len({item.dtype for item in (x, scale, bias, mean, variance)}) > 1:
+        raise NotLowered("mixed precision has no native form")
+    shape = (-1, *[1] * (len(x.shape) - 2))
+    parts = [reshape(item, (item.shape[0], *shape[1:])) for item in (scale, bias, mean, variance)]
+    factor = parts[0] * unary("rsqrt", parts[3] + number(epsilon, x.dtype))
+    return (x - parts[2]) * factor + parts[1]
+
+
+LOWERINGS: Lowerings = {
+    ("", "ReduceSum"): _reducing(_sum),
+    ("", "ReduceMean"): _reducing(_mean, floats=True),
+    ("", "ReduceMax"): _reducing(_max, floats=True),
+    ("", "ReduceMin"): _reducing(_min, floats=True),
+    ("", "ReduceProd"): _reducing(lambda x, axes: fold("mul", x, axes, 1)),
+    ("", "ReduceSumSquare"): _reducing(lambda x, axes: _sum(x * x, axes)),
+    ("", "ReduceL1"): _reducing(lambda x, axes: _sum(unary("abs", x), axes)),
+    ("", "ReduceL2"): _reducing(lambda x, axes: unary("sqrt", _sum(x * x, axes)), floats=True),
+    ("", "ReduceLogSum"): _reducing(lambda x, axes: unary("log", _sum(x, axes)), floats=True),
+    ("", "Softmax"): softmax,
+    ("", "LogSoftmax"): log_softmax,
+    ("", "LayerNormalization"): layer_normalization,
+    ("", "RMSNormalization"): rms_normalization,
+    ("", "GlobalAveragePool"): global_average_pool,
+    ("", "GlobalMaxPool"): global_max_pool,
+    ("", "InstanceNormalization"): instance_normalization,
+    ("", "BatchNormalization"): batch_normalization,
+}

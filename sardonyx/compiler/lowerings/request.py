@@ -1,0 +1,56 @@
+"""What a lowering is given beside its inputs and attributes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sardonyx.compiler.forms import Form, NotLowered
+from sardonyx.dims import Size
+from sardonyx.ops.fact import Fact
+
+Agreement = tuple[Size, Size]
+"""Two sizes that a model needs to be equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What inference knows of a node's inputs and outputs."""
+
+    inputs: tuple[Fact | None, ...]
+    outputs: tuple[Fact, ...]
+    agreements: list[Agreement]
+
+    def agree(self, left: Size, right: Size) -> Size:
+        """The size two axes must share; checked at run time where it is only known then."""
+        if left != right:
+            if isinstance(left, int) and isinstance(right, int):
+                raise NotLowered(f"sizes {left} and {right} do not agree")
+            self.agreements.append((left, right))
+        return left if isinstance(left, int) else right
+
+    def shape(self, output: int = 0) -> tuple[Size, ...]:
+        """The shape of an output; it must be known, if only by names."""
+        shape = self.outputs[output].shape
+        if shape is None or any(size is None for size in shape):
+            raise NotLowered("the rank of its output is not known")
+        return tuple(size for size in shape if size is not None)
+
+    def given(self, position: int) -> bool:
+        """True where an optional input stands."""
+        return position < len(self.inputs) and self.inputs[position] is not None
+
+    def constant(self, position: int, what: str) -> NDArray[Any]:
+        """The elements of an input that must be a constant."""
+        fact = self.inputs[position]
+        value = None if fact is None else fact.constant
+        if value is None:
+            raise NotLowered(f"{what} is not a constant")
+        return np.asarray(value)
+
+
+Lowering = Callable[..., Form | tuple[Form, ...]]
+"""`(request, *inputs, **attributes)` -> a form for each output, or `NotLowered`."""
+Lowerings = dict[tuple[str, str], Lowering]

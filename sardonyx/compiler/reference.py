@@ -1,0 +1,14 @@
+"""Run one node by its reference: what has no native form, and what is folded."""
+
+from typing import Any
+
+import numpy as np
+
+from sardonyx.graph import Node, Value
+from sardonyx.ops.evaluate import Evaluator
+
+
+def run_reference(evaluator: Evaluator, node: Node, values: dict[Value, Any]) -> tuple[Any, ...]:
+    """A node's outputs, given what its inputs and captured values are."""
+    with np.errstate(all="ignore"):
+        return evaluator.run_node(node, values)

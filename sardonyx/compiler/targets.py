@@ -1,0 +1,53 @@
+"""What the compiler knows of a processor: one record for each kind."""
+
+from dataclasses import dataclass
+
+from sardonyx.errors import UnsupportedError
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A processor: its vector lanes of 32 bits, its registers, its caches in bytes.
+
+    `cpu` and `features` are LLVM's words; an empty `cpu` is the one the program runs on. A register
+    tile of `rows` x `vectors` is what the contraction kernels keep in registers.
+    """
+
+    name: str
+    lanes: int
+    registers: int
+    rows: int
+    vectors: int
+    needs: tuple[str, ...]
+    cpu: str
+    features: str
+    first_cache: int = 32 << 10
+    second_cache: int = 512 << 10
+
+
+GENERIC = Target("generic", 4, 16, 4, 2, (), "generic", "")
+AVX2 = Target("avx2", 8, 16, 6, 2, ("avx2", "fma"), "haswell", "")
+AVX512 = Target(
+    "avx512", 16, 32, 12, 2, ("avx512f", "avx512vl", "avx512dq", "avx512bw"), "", "",
+    second_cache=1 << 20,
+)  # fmt: skip
+TARGETS = (AVX512, AVX2, GENERIC)
+"""Best first."""
+
+
+def choose_target(features: frozenset[str], name: str | None = None) -> Target:
+    """The best target a processor with these features runs, or the one called `name`.
+
+    >>> choose_target(frozenset({"avx2", "fma"})).name
+    'avx2'
+    """
+    fitting = [target for target in TARGETS if features.issuperset(target.needs)]
+    if name is None:
+        return fitting[0]
+    for target in fitting:
+        if target.name == name:
+            return target
+    known = ", ".join(target.name for target in fitting)
+    raise UnsupportedError(
+        f"this processor does not run the target '{name}'", hint=f"it runs: {known}"
+    )

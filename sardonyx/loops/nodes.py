@@ -1,0 +1,307 @@
+"""The kernel language: what a kernel reads, computes and writes, as immutable data.
+
+Indices and extents are sizes of `sardonyx.dims`: polynomials over loop variables, named integers
+and parameters. A name that no statement binds is a parameter of the kernel. Names of loop
+variables begin with `%`, which no model's symbol does.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from sardonyx.dims import Expression, Size
+from sardonyx.dtypes import DataType
+
+FLOAT_UNARY = frozenset(
+    [
+        "neg",
+        "abs",
+        "sqrt",
+        "rsqrt",
+        "reciprocal",
+        "exp",
+        "log",
+        "tanh",
+        "erf",
+        "sigmoid",
+        "floor",
+        "ceil",
+        "rint",
+    ]
+)
+"""Functions of one float."""
+ARITHMETIC = frozenset(["add", "sub", "mul", "div", "min", "max"])
+"""Functions of two numbers of one type; min and max pass NaN on; div of integers truncates."""
+RELATIONS = frozenset(["lt", "le", "gt", "ge", "eq", "ne"])
+"""Comparisons, which give a bool."""
+LOGIC = frozenset(["and", "or", "xor"])
+"""Functions of two bools."""
+COMBINERS = frozenset(["add", "mul", "min", "max"])
+"""How a register may take in a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Elements in memory, at `sum(index * stride)`; several may describe the same `memory`."""
+
+    memory: str
+    dtype: DataType
+    shape: tuple[Size, ...]
+    strides: tuple[Size, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number or truth value."""
+
+    value: float | int | bool
+    dtype: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A size or loop variable as an int64 value."""
+
+    size: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An element of a buffer."""
+
+    buffer: Buffer
+    indices: tuple[Size, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a register holds."""
+
+    register: str
+    dtype: DataType
+    indices: tuple[Size, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """A function of one value: one of FLOAT_UNARY, or `neg`, `abs` of integers, `not` of a bool."""
+
+    name: str
+    operand: "Value"
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A function of two values of one type: of ARITHMETIC, RELATIONS or LOGIC."""
+
+    name: str
+    left: "Value"
+    right: "Value"
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`then` where the condition holds, else `other`; both are computed."""
+
+    condition: "Value"
+    then: "Value"
+    other: "Value"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A value as another element type; floats are truncated to integers."""
+
+    operand: "Value"
+    dtype: DataType
+
+
+Value = Constant | Whole | Load | Read | Unary | Binary | Select | Cast
+
+
+class Kind(Enum):
+    """How a loop runs: its meaning is the same for all."""
+
+    SERIAL = "for"
+    UNROLL = "unroll"
+    VECTOR = "vector"
+    PARALLEL = "parallel"
+    TURN = "turn"
+    """Around a vector loop of as many iterations, which copies an element: a square is turned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The body for `index` from 0 to `extent` - 1."""
+
+    index: str
+    extent: Size
+    body: tuple["Statement", ...]
+    kind: Kind = Kind.SERIAL
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The body where `left < right`."""
+
+    left: Size
+    right: Size
+    body: tuple["Statement", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """Gives an integer value a name that indices may use."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Accumulators that hold `initial` from here on; the last axis lies across lanes if `lanes`."""
+
+    name: str
+    dtype: DataType
+    shape: tuple[int, ...]
+    initial: float | int
+    lanes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A register takes in a value: `register = combine(register, value)`."""
+
+    register: str
+    combine: str
+    value: Value
+    indices: tuple[Size, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Writes an element of a buffer."""
+
+    buffer: Buffer
+    indices: tuple[Size, ...]
+    value: Value
+
+
+Statement = Loop | Guard | Let | Register | Update | Store
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A function of memories and parameters. A parallel loop, if any, is its only statement."""
+
+    memories: tuple[str, ...]
+    parameters: tuple[str, ...]
+    body: tuple[Statement, ...]
+
+    @property
+    def parallel(self) -> Loop | None:
+        """The loop whose iterations may run on several threads."""
+        first = self.body[0] if len(self.body) == 1 else None
+        return first if isinstance(first, Loop) and first.kind is Kind.PARALLEL else None
+
+
+def dtype_of(value: Value) -> DataType:
+    """The element type of a value.
+
+    >>> dtype_of(Binary("lt", Constant(1, DataType.INT64), Whole(2)))
+    <DataType.BOOL: 9>
+    """
+    while True:
+        match value:
+            case Constant() | Cast() | Read():
+                return value.dtype
+            case Whole():
+                return DataType.INT64
+            case Load():
+                return value.buffer.dtype
+            case Binary() if value.name in RELATIONS:
+                return DataType.BOOL
+            case Unary():
+                value = value.operand
+            case Binary():
+                value = value.left
+            case Select():
+                value = value.then
+
+
+def operands(value: Value) -> tuple[Value, ...]:
+    """The values a value is made of."""
+    match value:
+        case Unary() | Cast():
+            return (value.operand,)
+        case Binary():
+            return value.left, value.right
+        case Select():
+            return value.condition, value.then, value.other
+    return ()
+
+
+def symbols(size: Size) -> frozenset[str]:
+    """The names a size depends on."""
+    return size.symbols if isinstance(size, Expression) else frozenset()
+
+
+def substitute(size: Size, names: dict[str, Size]) -> Size:
+    """A size with names replaced."""
+    if isinstance(size, int) or not names.keys() & size.symbols:
+        return size
+    return size.substitute(names)
+
+
+def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Every statement, outer before inner."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, Loop | Guard):
+            yield from walk(statement.body)
+
+
+def values_in(body: tuple[Statement, ...]) -> Iterator[Value]:
+    """Every value, once for each place where it stands; shared parts of one value once."""
+    for statement in walk(body):
+        if isinstance(statement, Let | Update | Store):
+            seen: dict[int, Value] = {}
+            waiting = [statement.value]
+            while waiting:
+                value = waiting.pop()
+                if id(value) not in seen:
+                    seen[id(value)] = value
+                    waiting.extend(operands(value))
+            yield from seen.values()
+
+
+def buffers_in(body: tuple[Statement, ...]) -> Iterator[Buffer]:
+    """Every buffer that is read or written."""
+    for value in values_in(body):
+        if isinstance(value, Load):
+            yield value.buffer
+    for statement in walk(body):
+        if isinstance(statement, Store):
+            yield statement.buffer
+
+
+def sizes_in(body: tuple[Statement, ...]) -> Iterator[Size]:
+    """Every index, extent and stride."""
+    for statement in walk(body):
+        match statement:
+            case Loop():
+                yield statement.extent
+            case Guard():
+                yield from (statement.left, statement.right)
+            case Update():
+                yield from statement.indices
+            case Store():
+                yield from (*statement.indices, *statement.buffer.strides)
+    for value in values_in(body):
+        match value:
+            case Load():
+                yield from (*value.indices, *value.buffer.strides)
+            case Read():
+                yield from value.indices
+            case Whole():
+                yield value.size

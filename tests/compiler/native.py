@@ -1,0 +1,39 @@
+"""Run a kernel natively on arrays, as `interpret` does."""
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numpy.typing import NDArray
+
+from sardonyx.compiler.emit_engine import Engine, host_target
+from sardonyx.compiler.emit_loops import emit_kernel
+from sardonyx.compiler.targets import Target
+from sardonyx.dims import Expression
+from sardonyx.loops import Kernel, verify
+
+
+def run_native(
+    kernel: Kernel,
+    memories: Mapping[str, NDArray[Any]],
+    parameters: Mapping[str, int] | None = None,
+    target: Target | None = None,
+) -> Engine:
+    """Compile and run; the arrays change."""
+    verify(kernel)
+    target = target or host_target()
+    module = ir.Module()
+    emit_kernel(module, "kernel", kernel, target.lanes)
+    engine = Engine(module, target)
+    given = dict(parameters or {})
+    values = [memories[name].ctypes.data for name in kernel.memories]
+    values += [given[name] for name in kernel.parameters]
+    frame = np.array(values, np.int64)
+    extent: Any = 0 if kernel.parallel is None else kernel.parallel.extent
+    if isinstance(extent, Expression):
+        extent = extent.substitute(given)
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    prototype(engine.address("kernel"))(frame.ctypes.data, 0, extent)
+    return engine

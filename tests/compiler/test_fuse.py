@@ -1,0 +1,145 @@
+"""What is computed together, how results lie in memory, and where intermediates go."""
+
+import numpy as np
+
+import sardonyx as sx
+from sardonyx.compiler.plan import Lifetime, place
+from sardonyx.compiler.program import Program, compile_model
+from sardonyx.compiler.segment import Segment
+from sardonyx.compiler.threads import available_threads
+from sardonyx.loops import kernel_text
+
+HEAD = '<ir_version: 10, opset_import: ["": 21]>'
+
+
+def compiled(text: str) -> Program:
+    return compile_model(sx.load_text(HEAD + text), threads=1)
+
+
+def kernels(program: Program) -> dict[str, str]:
+    """The kernel of each operator."""
+    return {row.operator: row.kernel for row in program.explain()}
+
+
+def test_softmax_with_its_neighbours_is_one_kernel() -> None:
+    program = compiled(
+        "g (float[n,m] x, float[m] b) => (float[n,m] y) {"
+        " a = Add(x, b) s = Softmax<axis = -1>(a) y = Neg(s) }"
+    )
+    assert program.kernels == 1
+    assert set(kernels(program).values()) == {"rows 0"}
+
+
+def test_softmax_keeps_its_powers_in_the_result() -> None:
+    program = compiled("g (float[n,m] x) => (float[n,m] y) { y = Softmax<axis = -1>(x) }")
+    (segment,) = (step for step in program._steps if isinstance(step, Segment))
+    assert kernel_text(segment.calls[0].kernel).splitlines() == [
+        "kernel(m0, m1, m, n)",
+        "  m0: float[m*n] strides [1]",
+        "  m1: float[m*n] strides [1]",
+        "  parallel %task in n:",
+        "    %i0 := <%task>",
+        "    register r0: float[] = -inf",
+        "    vector %i1 in m:",
+        "      r0[] max= m1[%i0*m+%i1]",
+        "    register r1: float[] = 0",
+        "    vector %i1 in m:",
+        "      m0[%i0*m+%i1] = exp((m1[%i0*m+%i1] - r0[]))",
+        "      r1[] add= m0[%i0*m+%i1]",
+        "    vector %i1 in m:",
+        "      m0[%i0*m+%i1] = (m0[%i0*m+%i1] * reciprocal(r1[]))",
+    ]
+
+
+def test_a_normalisation_built_of_operators_is_one_kernel() -> None:
+    program = compiled(
+        "g (float[n,8] x) => (float[n,8] y) {"
+        " t = Constant<value_ints = [1]>() e = Constant<value_float = 0.00001>()"
+        " m = ReduceMean(x, t) d = Sub(x, m) q = Mul(d, d) v = ReduceMean(q, t)"
+        " a = Add(v, e) r = Sqrt(a) y = Div(d, r) }"
+    )
+    assert program.kernels == 1
+
+
+def test_reductions_along_different_axes_are_apart() -> None:
+    program = compiled(
+        "g (float[n,n] x) => (float[1,n] y) {"
+        " s = Constant<value_ints = [0]>() t = Constant<value_ints = [1]>()"
+        " m = ReduceMax(x, t) d = Sub(x, m) y = ReduceSum(d, s) }"
+    )
+    assert program.kernels == 2
+
+
+def test_a_product_takes_what_follows_into_its_epilogue() -> None:
+    program = compiled(
+        "g (float[n,8] x, float[8,6] w, float[n,6] r) => (float[n,6] y) {"
+        " p = MatMul(x, w) a = Add(p, r) t = Tanh(a) y = Mul(t, a) }"
+    )
+    found = kernels(program)
+    assert len({found[name] for name in ("MatMul", "Add", "Tanh", "Mul")}) == 1
+    assert found["MatMul"].startswith("contraction")
+
+
+def test_a_result_with_two_readers_is_stored_once() -> None:
+    program = compiled(
+        "g (float[n,8] x) => (float[n,8] y, float[n,8] z) {"
+        " e = Exp(x) y = Softmax(e) z = Softmax<axis = 0>(e) }"
+    )
+    assert program.kernels == 3
+
+
+def test_an_expensive_small_value_is_not_computed_again_for_every_row() -> None:
+    program = compiled(
+        "g (float[n,8] x, float[8] b) => (float[n,8] y) { e = Exp(b) y = Mul(x, e) }"
+    )
+    assert program.kernels == 2
+
+
+def test_transposition_before_a_reshape_costs_no_kernel() -> None:
+    program = compiled(
+        "g (float[b,3,s,4] x, float[b,3,4,5] w) => (float[b,s,15] y) {"
+        " c = Constant<value_ints = [0, 0, 15]>() p = MatMul(x, w)"
+        " t = Transpose<perm = [0, 2, 1, 3]>(p) r = Reshape(t, c) y = Relu(r) }"
+    )
+    assert program.kernels == 3
+    rng = np.random.default_rng(0)
+    feeds = {
+        "x": rng.standard_normal((2, 3, 7, 4), np.float32),
+        "w": rng.standard_normal((2, 3, 4, 5), np.float32),
+    }
+    mixed = (feeds["x"] @ feeds["w"]).transpose(0, 2, 1, 3).reshape(2, 7, 15)
+    np.testing.assert_allclose(program.run(feeds)[0], np.maximum(mixed, 0), rtol=1e-5, atol=1e-6)
+
+
+def test_equal_kernels_are_compiled_once() -> None:
+    program = compiled(
+        "g (float[n,8] x, float[8,8] w) => (float[n,8] y) {"
+        " a = MatMul(x, w) b = MatMul(a, w) y = MatMul(b, w) }"
+    )
+    (segment,) = (step for step in program._steps if isinstance(step, Segment))
+    assert len(segment.emitted) == 6
+    assert len({call.kernel for call in segment.emitted}) == 2
+
+
+def test_offsets_of_what_lives_together_do_not_overlap() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        sizes = [int(size) for size in rng.integers(0, 500, 12)]
+        firsts = rng.integers(0, 10, 12)
+        lifetimes = [Lifetime(int(at), int(at + rng.integers(0, 4))) for at in firsts]
+        offsets, total = place(sizes, lifetimes)
+        assert all(offset % 64 == 0 for offset in offsets)
+        for a in range(12):
+            assert offsets[a] + sizes[a] <= total
+            for b in range(a):
+                apart = offsets[a] + sizes[a] <= offsets[b] or offsets[b] + sizes[b] <= offsets[a]
+                assert apart or not lifetimes[a].overlaps(lifetimes[b])
+
+
+def test_memory_is_used_again() -> None:
+    _, total = place([640] * 10, [Lifetime(step, step + 1) for step in range(10)])
+    assert total == 1280
+
+
+def test_threads_are_at_least_one() -> None:
+    assert available_threads() >= 1
