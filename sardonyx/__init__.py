@@ -55,7 +55,9 @@ if TYPE_CHECKING:
     from sardonyx.ops.evaluate import evaluate
     from sardonyx.ops.infer import infer_shapes
     from sardonyx.ops.operator import Operator
+    from sardonyx.passes.diff_models import diff
     from sardonyx.passes.fit_version import fit_version
+    from sardonyx.passes.pipeline import optimize, simplify
     from sardonyx.runtime import (
         ExecutionMode,
         ExecutionOrder,
@@ -93,7 +95,9 @@ _HOMES = {
     "sardonyx.ops.evaluate": "evaluate",
     "sardonyx.ops.infer": "infer_shapes",
     "sardonyx.ops.operator": "Operator",
+    "sardonyx.passes.diff_models": "diff",
     "sardonyx.passes.fit_version": "fit_version",
+    "sardonyx.passes.pipeline": "optimize simplify",
     "sardonyx.runtime": (
         "ExecutionMode ExecutionOrder GraphOptimizationLevel IOBinding InferenceSession "
         "ModelMetadata NodeArg OrtValue RunOptions SessionOptions get_available_providers"
@@ -147,6 +151,7 @@ __all__ = [
     "check",
     "clone_model",
     "convert_opset",
+    "diff",
     "evaluate",
     "find_problems",
     "fit_version",
@@ -156,8 +161,10 @@ __all__ = [
     "load",
     "load_tensor",
     "load_text",
+    "optimize",
     "save",
     "save_tensor",
+    "simplify",
     "to_bytes",
     "to_text",
 ]

@@ -5,7 +5,7 @@ cannot say: floor division, remainder, minimum, maximum, broadcast.
 """
 
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Union
 
 Atom = Union[str, "Operation"]
@@ -14,16 +14,27 @@ Size = Union[int, "Expression"]
 """A known or symbolic size. Unknown sizes are None and never enter an expression."""
 
 
+HIDDEN = "_unknown"
+"""What names of sizes begin with that no model gave."""
+LARGEST_EXPRESSION = 500
+"""An expression with more atoms than this, all levels counted, becomes one size of its own."""
+
+
 class Operation(tuple[str, Size, Size]):
     """An atom such as `n // 2`: the operation's sign and its two operands."""
 
     __slots__ = ()
 
     def __str__(self) -> str:
-        sign, left, right = self
-        if sign in ("//", "%"):
-            return f"{_parenthesized(left)}{sign}{_parenthesized(right)}"
-        return f"{sign}({left}, {right})"
+        return _operation_text(self)
+
+
+@lru_cache(maxsize=1 << 16)
+def _operation_text(operation: Operation) -> str:
+    sign, left, right = operation
+    if sign in ("//", "%"):
+        return f"{_parenthesized(left)}{sign}{_parenthesized(right)}"
+    return f"{sign}({left}, {right})"
 
 
 class Expression:
@@ -34,9 +45,11 @@ class Expression:
     n+2 2*n 0
     """
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "_text", "atoms", "terms")
 
     def __init__(self, terms: Mapping[Product, int]) -> None:
+        self._text: str | None = None
+        self.atoms = sum(_count(atom) for product in terms for atom in product)
         self.terms = dict(sorted(terms.items(), key=lambda item: [str(atom) for atom in item[0]]))
         self._hash = hash(tuple(self.terms.items()))
 
@@ -117,6 +130,11 @@ class Expression:
         return total
 
     def __str__(self) -> str:
+        if self._text is None:
+            self._text = self._written()
+        return self._text
+
+    def _written(self) -> str:
         pieces = []
         for product, factor in self.terms.items():
             magnitude = abs(factor)
@@ -204,18 +222,20 @@ def broadcast(left: Size, right: Size) -> Size | None:
     if isinstance(right, int):
         return right
     for smaller, other in ((left, right), (right, left)):
-        if _is_minimum_with(smaller, other):
+        if _holds("min", smaller, other):
             return other
+        if _holds("broadcast", smaller, other):
+            return smaller
     first, second = sorted((left, right), key=str)
     return _expression({(Operation(("broadcast", first, second)),): 1})
 
 
-def _is_minimum_with(size: Expression, other: Expression) -> bool:
-    """True for `min(other, ...)`: where that broadcasts with `other`, `other` is the result."""
+def _holds(sign: str, size: Expression, other: Expression) -> bool:
+    """True where `size` is one operation of that sign with `other` as an operand."""
     ((atoms, factor), *more) = size.terms.items()
     if more or factor != 1 or len(atoms) != 1 or isinstance(atoms[0], str):
         return False
-    return atoms[0][0] == "min" and other in atoms[0][1:]
+    return atoms[0][0] == sign and other in atoms[0][1:]
 
 
 def is_nonnegative(size: Size) -> bool:
@@ -292,7 +312,15 @@ def _expression(terms: dict[Product, int]) -> Size:
         return 0
     if len(kept) == 1 and () in kept:
         return kept[()]
-    return Expression(kept)
+    made = Expression(kept)
+    return made if made.atoms <= LARGEST_EXPRESSION else symbol(f"{HIDDEN}_{hash(made):x}")
+
+
+def _count(atom: Atom) -> int:
+    """How many atoms an atom holds, itself counted."""
+    if isinstance(atom, str):
+        return 1
+    return 1 + sum(item.atoms for item in atom[1:] if isinstance(item, Expression))
 
 
 def _substitute(atom: Atom, sizes: Mapping[str, Size]) -> Size:

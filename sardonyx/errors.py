@@ -65,8 +65,9 @@ class SaveError(SardonyxError):
 class CheckError(SardonyxError):
     """The model breaks rules of the ONNX specification; `findings` lists all of them."""
 
-    def __init__(self, what: str, *, findings: tuple[object, ...] = (), where: str = "",
-                 hint: str = "") -> None:
+    def __init__(
+        self, what: str, *, findings: tuple[object, ...] = (), where: str = "", hint: str = ""
+    ) -> None:
         super().__init__(what, where=where, hint=hint)
         self.findings = findings
 

@@ -17,9 +17,9 @@ from sardonyx.cli.output import (
     waiting,
 )
 from sardonyx.cli.session import read_sizes
+from sardonyx.dims import HIDDEN
 from sardonyx.format.files import replacing
 from sardonyx.format.outline import outline
-from sardonyx.ops.infer import HIDDEN
 from sardonyx.passes.stages import model_after
 from sardonyx.passes.summarize import Summary, WeightStatistics, summarize, weight_statistics
 

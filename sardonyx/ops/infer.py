@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.dims import Size, symbol
+from sardonyx.dims import HIDDEN, Size, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError, SardonyxError
 from sardonyx.graph import Attribute, Function, Graph, Model, Node, SequenceType, Tensor, Value
@@ -16,10 +16,6 @@ from sardonyx.ops.catalog import Catalog, canonical_domain, standard
 from sardonyx.ops.convert import upgrade_model
 from sardonyx.ops.fact import LARGEST_VALUE, Fact, from_type, merge, of_array, to_type
 from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
-
-HIDDEN = "_unknown"
-"""What the names of sizes begin with that inference makes up for sizes only known at run time."""
-
 
 LARGEST_SIZE = 2**63 - 1
 """The largest size a type can declare."""

@@ -1,6 +1,7 @@
 """What an operator is: a class used as a record of hooks, one class for one operator."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from inspect import signature as python_signature
 from typing import Any, ClassVar
@@ -63,13 +64,13 @@ class Operator:
     @classmethod
     def versions(cls) -> tuple[Signature, ...]:
         """All signatures, oldest first."""
-        return _versions(cls.signatures)
+        return _versions(cls.signatures, cls.open_attributes)
 
     @classmethod
     def at(cls, opset: int) -> Signature | None:
         """The signature in force at an opset version; None where the operator is not there yet."""
         found = None
-        for version in _versions(cls.signatures):
+        for version in cls.versions():
             if version.since <= opset:
                 found = version
         return found
@@ -77,14 +78,13 @@ class Operator:
     @classmethod
     def newest(cls) -> Signature:
         """The newest signature that is not merely a deprecation."""
-        return [
-            version for version in _versions(cls.signatures) if version.inputs or version.outputs
-        ][-1]
+        return [version for version in cls.versions() if version.inputs or version.outputs][-1]
 
 
 @cache
-def _versions(lines: tuple[str, ...]) -> tuple[Signature, ...]:
-    return tuple(sorted(map(parse_signature, lines), key=lambda version: version.since))
+def _versions(lines: tuple[str, ...], open_attributes: bool) -> tuple[Signature, ...]:
+    versions = sorted(map(parse_signature, lines), key=lambda version: version.since)
+    return tuple(replace(version, open=open_attributes) for version in versions)
 
 
 @cache

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.dims import HIDDEN
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.graph import Node, OptionalType, SequenceType, TensorType, Type, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.fact import Fact, from_type, tensor, to_type
-from sardonyx.ops.infer import HIDDEN
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array
 

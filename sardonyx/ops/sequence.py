@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.dims import Size, remainder
+from sardonyx.dims import HIDDEN, Size, remainder
 from sardonyx.dtypes import DataType, data_type
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Graph, OptionalType, SequenceType, TensorType, Value
@@ -16,7 +16,7 @@ from sardonyx.ops.catalog import canonical_domain, standard
 from sardonyx.ops.element_type import element_type
 from sardonyx.ops.evaluate import Context
 from sardonyx.ops.fact import Fact, axis_of, from_type, join, tensor, to_type, unknown
-from sardonyx.ops.infer import HIDDEN, InferContext
+from sardonyx.ops.infer import InferContext
 from sardonyx.ops.operator import Operator, as_outputs
 from sardonyx.ops.precision import Array
 

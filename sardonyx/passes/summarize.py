@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sardonyx.dims import HIDDEN
 from sardonyx.dtypes import DataType
 from sardonyx.format.storage import ExternalData
 from sardonyx.graph import Dimension, Graph, Model, Node, Tensor, TensorType, Value
@@ -13,7 +14,7 @@ from sardonyx.graph.clone import clone_model
 from sardonyx.ops.catalog import NEWEST_OPSETS, canonical_domain, standard
 from sardonyx.ops.cost import estimate_costs, total_flops
 from sardonyx.ops.fact import Fact, to_type
-from sardonyx.ops.infer import HIDDEN, infer_facts
+from sardonyx.ops.infer import infer_facts
 
 OLD_OPSET = 13
 """Below this opset, many exporters and runtimes no longer take a model."""

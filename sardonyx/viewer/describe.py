@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from sardonyx.dims import HIDDEN
 from sardonyx.errors import SardonyxError
 from sardonyx.graph import Graph, Model, Node, SparseTensor, Tensor, Value
 from sardonyx.ops.fact import Fact, to_type
-from sardonyx.ops.infer import HIDDEN, infer_facts
+from sardonyx.ops.infer import infer_facts
 from sardonyx.viewer.describe_graph import describe_graph, is_constant_node
 from sardonyx.viewer.families import FUNCTION, family_of
 from sardonyx.viewer.text import DOC_LIMIT, NAME_LIMIT, TEXT_LIMIT, cut, type_text

@@ -129,8 +129,14 @@ def compare(model: onnx.ModelProto) -> tuple[Types, list[str], int]:
     return ours, found, gains(theirs, ours)
 
 
-WRONG_IN_ONNX: dict[str, str] = {}
-"""Cases where onnx's inference is not what the operator does, with the reason."""
+_UNTAKEN = "the branch for images divides the five sizes of a volume into four parts"
+OTHERWISE = {
+    "test_affine_grid_3d_expanded": _UNTAKEN,
+    "test_affine_grid_3d_align_corners_expanded": _UNTAKEN,
+    "test_loop13_seq": "what the loop inserts has rank 1, onnx keeps the rank the sequence began with",
+    "test_sequence_map_identity_1_sequence": "the size 'M' of the body's output is its input's 'N'",
+}
+"""Cases in which onnx infers something else, which is not better, with the reason."""
 
 
 @pytest.mark.parametrize("kind", suite.KINDS)
@@ -148,7 +154,7 @@ def test_official_cases(kind: str) -> None:
                     f"{name}: {what}"
                     for what in (contradictions(ours[name], array) if name in ours else ())
                 ]
-        if found and case.name not in WRONG_IN_ONNX:
+        if bool(found) != (case.name in OTHERWISE):
             problems.append(f"{case.name}: {'; '.join(found)}")
     print(f"{kind}: {values} types, {gained} sizes or ranks more than onnx, {len(problems)} short")
     assert not problems, f"{len(problems)} cases:\n" + "\n".join(problems)
@@ -157,6 +163,12 @@ def test_official_cases(kind: str) -> None:
 @needs_models
 @pytest.mark.parametrize("path", model_paths(), ids=lambda path: path.parent.name)
 def test_real_models(path: Any) -> None:
-    ours, found, more = compare(onnx.load(path))
+    model = onnx.load(path)
+    try:
+        ours, found, more = compare(model)
+    except onnx.shape_inference.InferenceError:
+        with pytest.raises(shape_inference.InferenceError):
+            shape_inference.infer_shapes(bare(model).SerializeToString())
+        return
     print(f"{len(ours)} types, {more} sizes or ranks more than onnx")
     assert not found, "\n".join(found)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sardonyx.compat.onnx.onnx_ml_pb2 import AttributeProto, TensorProto, TypeProto
-from sardonyx.dims import Expression
+from sardonyx.dims import HIDDEN, Expression
 from sardonyx.format.read_types import read_type
 from sardonyx.format.write import write_attribute, write_tensor, write_type
 from sardonyx.graph import (
@@ -21,7 +21,6 @@ from sardonyx.graph import (
     Value,
 )
 from sardonyx.ops.fact import Fact, from_type
-from sardonyx.ops.infer import HIDDEN
 
 Name = Callable[[str], Dimension]
 """How a size that only inference named is written down."""

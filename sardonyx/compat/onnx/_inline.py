@@ -229,7 +229,7 @@ class _Inliner:
 
     def _input_types(self, call: Any) -> list[bytes]:
         self._infer_shapes()
-        return [self._type_of(name).SerializeToString() for name in call.input]
+        return [self._type_of(name).SerializeToString() if name else b"" for name in call.input]
 
     def _infer_shapes(self) -> None:
         from sardonyx.compat.onnx import shape_inference

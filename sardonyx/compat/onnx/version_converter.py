@@ -8,6 +8,7 @@
 """
 
 from sardonyx.compat.onnx.onnx_ml_pb2 import ModelProto
+from sardonyx.dims import HIDDEN
 from sardonyx.errors import SardonyxError
 from sardonyx.format.files import DataFolder
 from sardonyx.format.read import read_model
@@ -15,7 +16,7 @@ from sardonyx.format.write import write_model
 from sardonyx.graph import Model, TensorType, Value
 from sardonyx.ops.convert import convert_opset
 from sardonyx.ops.fact import to_type
-from sardonyx.ops.infer import HIDDEN, infer_facts
+from sardonyx.ops.infer import infer_facts
 
 __all__ = ["ConvertError", "convert_version"]
 

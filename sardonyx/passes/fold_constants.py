@@ -1,0 +1,157 @@
+"""y = Add(constant, constant) -> a constant y, by each operator's own reference."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sardonyx.errors import SardonyxError
+from sardonyx.graph import Graph, Model, Node, Opsets, Tensor, TensorType, Value
+from sardonyx.graph.clone import clone_node
+from sardonyx.ops.evaluate import Evaluator
+from sardonyx.ops.fact import to_type
+from sardonyx.passes.unit import Unit, graph_of, refers
+
+_KEPT = frozenset({"Constant", "DequantizeLinear", "ImageDecoder"})
+"""Never folded: what is a constant already, what keeps weights small, what depends on libraries."""
+_BOUNDED = frozenset({"NonZero", "Unique", "Compress", "NonMaxSuppression"})
+"""Results of a size that only a run tells, but never much larger than the inputs."""
+
+
+def fold_constants(unit: Unit) -> bool:
+    """Compute what depends on constants alone, unless that would make the model much larger."""
+    nodes = _foldable(unit)
+    if not nodes:
+        return False
+    inside = set(nodes)
+    wanted = [
+        value
+        for node in nodes
+        for value in node.outputs
+        if any(user not in inside for user, _ in value.uses)
+    ]
+    known = evaluate_nodes(unit, nodes)
+    changed = False
+    for value in wanted:
+        if value in known:
+            changed |= replace_by_constant(unit, value, known[value])
+    return changed
+
+
+def replace_by_constant(unit: Unit, value: Value, array: Any) -> bool:
+    """Let a constant take the place of what a node makes; a graph's result stays a node."""
+    node = value.producer
+    assert node is not None
+    graph = graph_of(node)
+    fact = unit.fact(value)
+    tensor = Tensor(array, value.name, dtype=fact.dtype)
+    if value.is_output:
+        if len(node.outputs) > 1 or node.op_type in ("Constant", "Identity"):
+            return False
+        node.set_inputs(())
+        node.op_type, node.domain, node.attributes = "Constant", "", {}
+        node.set_attribute("value", tensor)
+        return True
+    name, value.name = value.name, ""
+    unit.names.release(name)
+    constant = unit.add_constant(graph, tensor, name or "constant", node)
+    value.replace_all_uses(constant)
+    unit.facts[constant] = fact
+    if not any(item.uses for item in node.outputs):
+        graph.nodes.remove(node)
+    elif name:
+        value.name = unit.names.fresh(f"{name}/unused")
+    return True
+
+
+def _foldable(unit: Unit) -> list[Node]:
+    found: list[Node] = []
+    made: set[Value] = set()
+    for node in unit.nodes():
+        if not node.inputs or node.op_type in _KEPT or refers(node) or any(node.subgraphs):
+            continue
+        inputs = [value for value in node.inputs if value is not None]
+        if not inputs or not all(value in made or unit.is_constant(value) for value in inputs):
+            continue
+        operator = unit.operator(node)
+        if operator is None or operator.reference is None or operator.random:
+            continue
+        if _growth(unit, node, made) <= unit.options.fold_limit:
+            found.append(node)
+            made.update(node.outputs)
+    return found
+
+
+def _growth(unit: Unit, node: Node, made: set[Value]) -> float:
+    """By how many bytes the model grows with a node's results in place of the node."""
+    freed = sum(
+        value.tensor.nbytes
+        for value in dict.fromkeys(node.inputs)
+        if value is not None and value.tensor is not None and value.users == (node,)
+    )
+    if node.op_type in _BOUNDED:
+        return 0
+    total = 0
+    for value in node.outputs:
+        fact = unit.fact(value)
+        if not value.uses and not value.name:
+            continue
+        if not fact.is_tensor or fact.dtype is None or fact.shape is None:
+            return math.inf
+        sizes = [size for size in fact.shape if isinstance(size, int)]
+        if len(sizes) < len(fact.shape):
+            return math.inf
+        total += fact.dtype.raw_size(math.prod(sizes))
+    return total - freed
+
+
+def evaluate_nodes(unit: Unit, nodes: list[Node]) -> dict[Value, Any]:
+    """What nodes that read constants and one another make; those that fail are left out."""
+    known: dict[Value, Any] = {}
+    waiting = [nodes]
+    while waiting:
+        batch = waiting.pop()
+        try:
+            known |= _evaluate(unit, batch, known)
+        except (SardonyxError, MemoryError):
+            middle = len(batch) // 2
+            if middle:
+                waiting += [batch[middle:], batch[:middle]]
+    return known
+
+
+def _evaluate(unit: Unit, nodes: list[Node], known: dict[Value, Any]) -> dict[Value, Any]:
+    graph = Graph("constants")
+    values: dict[Value, Value] = {}
+    inside = {value for node in nodes for value in node.outputs}
+    for node in nodes:
+        for value in node.inputs:
+            if value is None or value in values or value in inside:
+                continue
+            array = known.get(value) if value in known else unit.array(value)
+            if array is None:
+                raise SardonyxError(f"'{value.name}' is not known")
+            tensor = Tensor(array, dtype=unit.dtype(value))
+            values[value] = graph.add_initializer(tensor, f"c{len(values)}")
+    names: dict[str, Value] = {}
+    for node in nodes:
+        for value in node.outputs:
+            name = f"v{len(names)}" if value.name or value.uses else ""
+            values[value] = Value(name, to_type(unit.fact(value)))
+            if name:
+                names[name] = value
+        graph.nodes.append(clone_node(node, values))
+    model = Model(graph, Opsets(unit.opsets), ir_version=10)
+    found: dict[Value, Any] = {}
+
+    def observe(value: Value, item: Any) -> None:
+        original = names.get(value.name)
+        if original is not None and isinstance(item, np.ndarray | np.generic):
+            found[original] = np.asarray(item)
+
+    Evaluator(model, catalog=unit.catalog).run([], {}, observe=observe)
+    for value, array in found.items():
+        expected = to_type(unit.fact(value))
+        if isinstance(expected, TensorType) and expected.shape is not None:
+            assert len(expected.shape) == array.ndim, f"'{value.name}' has another rank"
+    return found

@@ -1,0 +1,118 @@
+"""Reshape(x, Concat(Shape(x)[0], [12, 64])) -> Reshape(x, [0, 12, 64]), from inferred sizes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx.dims import Expression, Size
+from sardonyx.dtypes import DataType
+from sardonyx.graph import Node, Value
+from sardonyx.passes.fold_constants import replace_by_constant
+from sardonyx.passes.unit import Unit, is_operator, refers
+
+_KEPT = ("Constant", "DequantizeLinear")
+
+
+def fold_shapes(unit: Unit) -> bool:
+    """Make constants of values that inference knows, and of shapes that need no computation."""
+    changed = False
+    for node in list(unit.nodes()):
+        if node.graph is None or refers(node):
+            continue
+        changed |= _fold_known(unit, node)
+        if node.graph is not None and is_operator(node, "Reshape"):
+            changed |= _fold_target(unit, node)
+        elif node.graph is not None and is_operator(node, "Expand"):
+            changed |= _fold_expand(unit, node)
+    return changed
+
+
+def _fold_known(unit: Unit, node: Node) -> bool:
+    operator = unit.operator(node)
+    if is_operator(node, *_KEPT) or (operator is not None and operator.random):
+        return False
+    changed = False
+    for value in node.outputs:
+        fact = unit.facts.get(value)
+        if fact is None or not value.uses or fact.dtype in (None, DataType.STRING):
+            continue
+        array = fact.constant
+        if array is None or node.graph is None or fact.dtype is None:
+            continue
+        if fact.shape is not None and array.shape != fact.shape:
+            continue
+        changed |= replace_by_constant(unit, value, array.astype(fact.dtype.numpy, copy=False))
+    return changed
+
+
+def _fold_target(unit: Unit, node: Node) -> bool:
+    if (
+        len(node.inputs) < 2
+        or unit.array(node.inputs[1]) is not None
+        or node.attribute("allowzero")
+    ):
+        return False
+    wanted = unit.fact(node.inputs[1]).sizes()
+    after = unit.shape(node.output)
+    if wanted is not None and after is not None and len(wanted) == len(after):
+        wanted = tuple(a if a is not None else b for a, b in zip(wanted, after, strict=True))
+        if any(isinstance(size, int) and size <= 0 for size in wanted):
+            wanted = after
+    target = reshape_target(unit.shape(node.inputs[0]), wanted if wanted is not None else after)
+    if target is None:
+        return False
+    node.replace_input(1, _integers(unit, node, target))
+    return True
+
+
+def reshape_target(
+    before: Sequence[Size | None] | None, after: Sequence[Size | None] | None
+) -> list[int] | None:
+    """The constant to give to Reshape for these shapes: 0 keeps a size, one -1 is computed.
+
+    >>> from sardonyx.dims import symbol
+    >>> reshape_target((symbol("n"), 6), (symbol("n"), 2, 3))
+    [0, 2, 3]
+    >>> reshape_target((symbol("n"), symbol("m")), (symbol("m"), symbol("n"))) is None
+    True
+    """
+    if after is None:
+        return None
+    target: list[int] = []
+    for axis, size in enumerate(after):
+        if isinstance(size, int):
+            if size == 0:
+                return None
+            target.append(size)
+        elif (
+            before is not None and axis < len(before) and size is not None and size == before[axis]
+        ):
+            target.append(0)
+        else:
+            target.append(-1)
+    return target if target.count(-1) <= 1 else None
+
+
+def _fold_expand(unit: Unit, node: Node) -> bool:
+    """Expand to sizes the input has already needs none of them: 1 does as well."""
+    wanted = unit.fact(node.inputs[1]).sizes()
+    before = unit.shape(node.inputs[0])
+    if wanted is None or before is None or unit.array(node.inputs[1]) is not None:
+        return False
+    target: list[int] = []
+    for place, size in enumerate(wanted):
+        axis = len(before) - len(wanted) + place
+        if isinstance(size, int):
+            target.append(size)
+        elif axis >= 0 and isinstance(size, Expression) and size == before[axis]:
+            target.append(1)
+        else:
+            return False
+    node.replace_input(1, _integers(unit, node, target))
+    return True
+
+
+def _integers(unit: Unit, node: Node, items: list[int]) -> Value:
+    assert node.graph is not None
+    name = f"{node.output.name}/shape"
+    return unit.add_constant(node.graph, np.array(items, np.int64), name, node)

@@ -1,0 +1,180 @@
+"""What is known of a model's values, found again after a change without forgetting anything."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sardonyx.dims import Expression, Size, broadcast
+from sardonyx.graph import Graph, Model, Node, Opsets, Value
+from sardonyx.graph.clone import Values, clone_model, clone_node
+from sardonyx.ops.catalog import Catalog
+from sardonyx.ops.convert import upgrade_model
+from sardonyx.ops.fact import Fact, from_type
+from sardonyx.ops.infer import Inference
+
+_LONGEST = 24
+"""Sizes written with more names and operations than this get a name of their own."""
+
+
+class Knowledge:
+    """Facts of values; those of values that live on stay true whatever passes do."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.facts: dict[Value, Fact] = {}
+        self._catalog = catalog
+        self._made_up = 0
+
+    def update(self, model: Model) -> dict[Value, Fact]:
+        """Infer what is not known yet."""
+        graph = model.graph
+        if graph is None:
+            return self.facts
+        new = [node for node in graph.all_nodes() if any(item not in self.facts
+               for item in node.outputs)]  # fmt: skip
+        simple = all(node.graph is graph and not any(node.subgraphs) for node in new)
+        if not self.facts or not simple or model.functions:
+            self._infer_all(model)
+        elif new:
+            self._infer_some(model, new)
+        return self.facts
+
+    def _infer_all(self, model: Model) -> None:
+        values: Values = {}
+        twin = clone_model(model, values)
+        known = {values[value]: fact for value, fact in self.facts.items() if value in values}
+        inference = self._inference(twin, known)
+        inference.run()
+        self._made_up = inference.made_up
+        self.facts = {old: inference.facts[new] for old, new in values.items()
+                      if new in inference.facts}  # fmt: skip
+
+    def _infer_some(self, model: Model, nodes: list[Node]) -> None:
+        """Infer nodes by themselves, from what is known of what they read."""
+        graph = Graph("new nodes")
+        values: Values = {}
+        made = {value for node in nodes for value in node.outputs}
+        formals = set() if model.graph is None else set(model.graph.inputs)
+        for value in dict.fromkeys(item for node in nodes for item in node.inputs):
+            if value is None or value in made:
+                continue
+            copy = values[value] = Value(value.name, value.declared, value.tensor)
+            constant = value.tensor is not None and value not in formals
+            (graph.initializers if constant else graph.inputs).append(copy)
+        for node in nodes:
+            graph.nodes.append(clone_node(node, values))
+        constants = set(graph.initializers)
+        twin = Model(graph, Opsets(model.opsets), model.ir_version)
+        inference = self._inference(twin, {})
+        for old, copy in values.items():
+            if old in self.facts and copy not in constants:
+                inference.facts[copy] = self.facts[old]
+        inference.graph(graph)
+        self._made_up = inference.made_up
+        for value in made:
+            fact = inference.facts.get(values[value])
+            if fact is not None:
+                self.facts[value] = fact
+
+    def _inference(self, model: Model, known: dict[Value, Fact]) -> "_Continued":
+        inference = _Continued(model, self._catalog, known, self._made_up)
+        upgrade_model(model, None, self._catalog, failed=inference.give_up)
+        return inference
+
+
+class _Continued(Inference):
+    """Inference that takes earlier facts over and keeps symbolic sizes short."""
+
+    def __init__(
+        self, model: Model, operators: Catalog, known: dict[Value, Fact], made_up: int
+    ) -> None:
+        super().__init__(model, operators)
+        self._known = known
+        self._made_up = made_up
+
+    @property
+    def made_up(self) -> int:
+        """How many sizes have been given names."""
+        return self._made_up
+
+    def _node(self, node: Node) -> None:
+        if any(value not in self._known for value in node.outputs) or any(node.subgraphs):
+            super()._node(node)
+        for graph in node.subgraphs:
+            if any(value not in self.facts for part in graph.nodes for value in part.outputs):
+                self.graph(graph, [self._named(from_type(item.declared)) for item in graph.inputs])
+        for value in node.outputs:
+            found = self._known.get(value)
+            self.facts[value] = found if found is not None else self._short(self.facts[value])
+
+    def _short(self, fact: Fact) -> Fact:
+        shape = fact.shape
+        if shape is not None and any(isinstance(size, Expression) for size in shape):
+            shape = tuple(map(tidy, shape))
+            fact = replace(fact, shape=shape)
+        if shape is not None and any(map(_is_long, shape)):
+            fact = replace(
+                fact, shape=tuple(self._fresh() if _is_long(size) else size for size in shape)
+            )
+        value = fact.value
+        if value is not None and value.dtype == object and any(map(_is_long, value.flat)):
+            items = [self._fresh() if _is_long(item) else item for item in value.flat]
+            array = np.empty(len(items), object)
+            array[:] = items
+            fact = replace(fact, value=array.reshape(value.shape))
+        return fact
+
+
+def tidy(size: Size | None) -> Size | None:
+    """A size without what broadcasting repeats: broadcast(n, broadcast(n, min(n, 5))) is n.
+
+    >>> from sardonyx.dims import broadcast, minimum, symbol
+    >>> n, m = symbol("n"), symbol("m")
+    >>> tidy(broadcast(n, broadcast(m, broadcast(n, minimum(m, 5)))))
+    broadcast(m, n)
+    """
+    parts = dict.fromkeys(_operands(size, "broadcast"))
+    if size is None or len(parts) < 2:
+        return size
+    kept = [part for part in parts if not any(part != other and other in _operands(part, "min")
+            for other in parts)]  # fmt: skip
+    first, *rest = sorted(kept, key=str)
+    result: Size | None = first
+    for part in rest:
+        result = None if result is None else broadcast(result, part)
+    return size if result is None else result
+
+
+def _operands(size: Size | None, sign: str) -> list[Size]:
+    """What an operation joins, through all levels of it; a size itself where it is none such."""
+    found: list[Size] = []
+    waiting = [] if size is None else [size]
+    while waiting and len(found) < _LONGEST:
+        item = waiting.pop()
+        atoms = list(item.terms.items()) if isinstance(item, Expression) else []
+        if len(atoms) == 1 and atoms[0][1] == 1 and len(atoms[0][0]) == 1:
+            atom = atoms[0][0][0]
+            if not isinstance(atom, str) and atom[0] == sign:
+                waiting += atom[1:]
+                continue
+        found.append(item)
+    return found
+
+
+def _is_long(size: Size | None) -> bool:
+    return isinstance(size, Expression) and _length(size, _LONGEST) > _LONGEST
+
+
+def _length(size: Size, limit: int) -> int:
+    """The number of names and operations in a size, counted up to a limit."""
+    if isinstance(size, int):
+        return 1
+    count = 0
+    for atoms in size.terms:
+        for atom in atoms:
+            count += 1
+            if not isinstance(atom, str):
+                for operand in atom[1:]:
+                    count += _length(operand, limit - count)
+            if count > limit:
+                return count
+    return count

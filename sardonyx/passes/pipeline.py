@@ -1,0 +1,194 @@
+"""The order in which passes run: `simplify` and `optimize`."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sardonyx.errors import UnsupportedError
+from sardonyx.graph import Dimension, Model
+from sardonyx.ops.catalog import Catalog, standard
+from sardonyx.ops.convert import convert_opset
+from sardonyx.passes.clean_quantization import clean_quantization
+from sardonyx.passes.drop_identities import drop_identities
+from sardonyx.passes.flatten_products import flatten_products
+from sardonyx.passes.fold_constants import fold_constants
+from sardonyx.passes.fold_shapes import fold_shapes
+from sardonyx.passes.fuse_affine import fuse_affine
+from sardonyx.passes.fuse_convolution import fuse_convolution
+from sardonyx.passes.fuse_products import fuse_products
+from sardonyx.passes.inline_branches import inline_branches
+from sardonyx.passes.inline_calls import inline_calls
+from sardonyx.passes.know_values import Knowledge
+from sardonyx.passes.lift_constants import lift_constants
+from sardonyx.passes.merge_casts import merge_casts
+from sardonyx.passes.merge_duplicates import merge_duplicates
+from sardonyx.passes.merge_joins import merge_joins
+from sardonyx.passes.merge_reshapes import merge_reshapes
+from sardonyx.passes.merge_transposes import merge_transposes
+from sardonyx.passes.options import FOLD_LIMIT, Options
+from sardonyx.passes.prepare_model import prepare_model
+from sardonyx.passes.raise_activations import raise_activations
+from sardonyx.passes.raise_attention import raise_attention
+from sardonyx.passes.raise_normalization import raise_normalization
+from sardonyx.passes.remove_dead import drop_functions, forget_values, name_apart, remove_dead
+from sardonyx.passes.unit import Unit
+from sardonyx.passes.unroll_loops import unroll_loops
+
+Pass = Callable[[Unit], bool]
+
+CLEAN: tuple[Pass, ...] = (
+    lift_constants,
+    fold_shapes,
+    fold_constants,
+    inline_branches,
+    unroll_loops,
+    drop_identities,
+    merge_duplicates,
+    remove_dead,
+)
+"""What only takes away."""
+
+PORTABLE: tuple[Pass, ...] = (
+    *CLEAN[:-1],
+    merge_casts,
+    merge_joins,
+    merge_reshapes,
+    merge_transposes,
+    raise_normalization,  # before constants are joined: the written-out forms must be whole
+    raise_activations,
+    raise_attention,
+    fuse_convolution,
+    fuse_affine,
+    flatten_products,
+    fuse_products,
+    clean_quantization,
+    remove_dead,
+)
+"""What makes a model smaller and leaves it one that every runtime reads."""
+
+LEVELS: dict[int, tuple[Pass, ...]] = {0: (), 1: CLEAN, 2: PORTABLE, 3: PORTABLE}
+"""Pipelines by level of `optimize`."""
+
+
+def simplify(
+    model: Model,
+    *,
+    overwrite_input_shapes: Mapping[str, Sequence[Dimension]] | None = None,
+    skip: Iterable[str] = (),
+    dynamic: bool = True,
+    fold_limit: int = FOLD_LIMIT,
+    extra_opset: int | None = None,
+    verify: int = 0,
+) -> Model:
+    """A smaller model that computes the same, of the same opset, with the same inputs and outputs.
+
+    `overwrite_input_shapes` fixes sizes of inputs by name, `dynamic=False` makes all that are left
+    open 1. `skip` leaves out passes by name. Constants are computed where the result takes at most
+    `fold_limit` bytes. `extra_opset` brings the model to that opset first, so that operators which
+    are new in it (LayerNormalization in 17, Gelu in 20 ...) can be used. `verify=3`
+    runs both models on three random inputs and raises, with the pass and the node to blame, where
+    they differ.
+
+    >>> import sardonyx as sx
+    >>> model = sx.load_text('''<ir_version: 10, opset_import: ["": 21]>
+    ... g (float[n,6] x) => (float[n,2,3] y) {
+    ...   shape = Shape <end = 1> (x)
+    ...   rest = Constant <value_ints = [2, 3]> ()
+    ...   target = Concat <axis = 0> (shape, rest)
+    ...   y = Reshape (x, target)
+    ... }''')
+    >>> [node.op_type for node in simplify(model).graph.nodes]
+    ['Reshape']
+    """
+    options = Options(
+        skip=tuple(skip),
+        input_shapes=dict(overwrite_input_shapes or {}),
+        dynamic=dynamic,
+        fold_limit=fold_limit,
+    )
+    if extra_opset is not None and extra_opset > model.opset > 0:
+        model = convert_opset(model, extra_opset)
+    small = run_pipeline(model, PORTABLE, options)
+    if verify:
+        from sardonyx.passes.verify_result import verify_result
+
+        verify_result(model, small, PORTABLE, options, verify)
+    return small
+
+
+def optimize(model: Model, level: int = 2, *, options: Options | None = None) -> Model:
+    """A model made smaller by a level's pipeline: 0 nothing, 1 only what is superfluous goes, 2
+    what `simplify` does, 3 loops are unrolled too.
+
+    >>> import sardonyx as sx
+    >>> model = sx.load("examples/digits.onnx")
+    >>> len(optimize(model, 1).graph.nodes) <= len(model.graph.nodes)
+    True
+    """
+    if level not in LEVELS:
+        raise UnsupportedError(f"there is no level {level}", hint=f"choose one of {list(LEVELS)}")
+    chosen = options or (Options(unroll_limit=8) if level == 3 else Options())
+    return run_pipeline(model, LEVELS[level], chosen)
+
+
+def run_pipeline(
+    model: Model,
+    pipeline: tuple[Pass, ...],
+    options: Options | None = None,
+    *,
+    catalog: Catalog | None = None,
+    steps: int | None = None,
+    record: list[str] | None = None,
+) -> Model:
+    """A copy of `model` on which a pipeline has run until nothing changes.
+
+    `record` receives the name of each pass that changed something; after `steps` of these it stops.
+    """
+    chosen = options or Options()
+    operators = standard() if catalog is None else catalog
+    known = {item.__name__ for item in (*pipeline, inline_calls, *PORTABLE)}
+    unknown = [name for name in chosen.skip if name not in known]
+    if unknown:
+        raise UnsupportedError(
+            f"there is no pass '{unknown[0]}'", hint=f"there are: {', '.join(sorted(known))}"
+        )
+    twin = prepare_model(model, chosen, operators)
+    names: list[str] = [] if record is None else record
+    wanted = tuple(item for item in pipeline if item.__name__ not in chosen.skip)
+    if pipeline and "inline_calls" not in chosen.skip and inline_calls(twin):
+        names.append("inline_calls")
+    _run_rounds(twin, wanted, chosen, operators, names, steps)
+    drop_functions(twin)
+    forget_values(twin)
+    name_apart(twin)
+    return twin
+
+
+def _run_rounds(
+    model: Model, pipeline: tuple[Pass, ...], options: Options, catalog: Catalog,
+    names: list[str], steps: int | None,
+) -> None:  # fmt: skip
+    knowledge = Knowledge(catalog)
+    for _ in range(options.rounds):
+        changed = False
+        for unit in make_units(model, options, knowledge, catalog):
+            for step in pipeline:
+                if steps is not None and len(names) >= steps:
+                    return
+                if step(unit):
+                    names.append(step.__name__)
+                    changed = True
+        if not changed:
+            return
+
+
+def make_units(
+    model: Model, options: Options, knowledge: Knowledge, catalog: Catalog
+) -> list[Unit]:
+    """What passes work on: the main graph with what inference finds, and each function."""
+    units: list[Unit] = []
+    if model.graph is not None:
+        facts = knowledge.update(model)
+        units.append(Unit(model, model.graph, model.opsets, catalog, options, facts))
+    for function in model.functions:
+        unit = Unit(model, function.graph, function.opsets, catalog, options, is_function=True)
+        units.append(unit)
+    return units

@@ -1,0 +1,96 @@
+"""Equal nodes, equal constants, equal sizes."""
+
+from sardonyx.passes.merge_duplicates import merge_duplicates
+from tests.passes.cases import becomes, model_of, run_pass, stays, weights
+
+PAIR = "(float[n,3] x) => (float[n,3] y)"
+
+
+def test_equal_nodes_are_computed_once() -> None:
+    body = "a = Exp(x) b = Exp(x) c = Neg(a) d = Neg(b) y = Add(c, d)"
+    becomes(model_of(PAIR, body), ["Exp", "Neg", "Add"], merge_duplicates)
+
+
+def test_other_attributes_or_inputs_are_not_equal() -> None:
+    signature = "(float[n,3] x) => (float[n,3] y)"
+    body = "a = LeakyRelu<alpha=0.1>(x) b = LeakyRelu<alpha=0.2>(x) y = Add(a, b)"
+    stays(model_of(signature, body), "", merge_duplicates)
+    stays(model_of(PAIR, "a = Exp(x) b = Exp(a) y = Add(a, b)"), "", merge_duplicates)
+
+
+def test_random_nodes_are_not_merged() -> None:
+    signature = "(float[3] x) => (float[3] z)"
+    body = (
+        "a = RandomNormalLike(x) b = RandomNormalLike(x) c = Sub(a, b) d = Mul(c, k) z = Add(x, d)"
+    )
+    model = model_of(signature, body, "float k = {0}")
+    stays(model, "", merge_duplicates)
+
+
+def test_equal_constants_are_kept_once() -> None:
+    body = "a = Add(x, v) y = Mul(a, w)"
+    result = becomes(model_of(PAIR, body, weights("v", 3), weights("w", 3)), ["Add", "Mul"],
+                     merge_duplicates)  # fmt: skip
+    assert len(result.graph.initializers) == 1
+    other = model_of(PAIR, body, weights("v", 3), weights("w", 3, scale=0.2))
+    assert len(becomes(other, ["Add", "Mul"], merge_duplicates).graph.initializers) == 2
+
+
+def test_two_outputs_keep_their_names() -> None:
+    model = model_of("(float[n] x) => (float[n] y, float[n] z)", "y = Exp(x) z = Exp(x)")
+    result = becomes(model, ["Exp", "Exp"], merge_duplicates)
+    assert [value.name for value in result.graph.outputs] == ["y", "z"]
+
+
+def test_results_of_nodes_with_several_keep_their_places() -> None:
+    signature = "(float[5] x) => (float[2] y, int64[2] z, int64[2] w)"
+    body = "y, z = TopK(x, k) v, w = TopK(x, k)"
+    result, _ = run_pass(model_of(signature, body, "int64[1] k = {2}"), merge_duplicates)
+    assert all(value.name for node in result.graph.nodes for value in node.outputs)
+
+
+def test_an_output_takes_over_the_work() -> None:
+    signature = "(float[n] x) => (float[n] y, float[n] z)"
+    model = model_of(signature, "a = Exp(x) y = Neg(a) z = Exp(x)")
+    becomes(model, ["Exp", "Neg"], merge_duplicates)
+
+
+def test_sizes_that_are_equal_by_inference() -> None:
+    signature = "(float[n,m] x) => (float[?] y, float[?] z)"
+    body = """a = Shape<end=1>(x) b = Neg(x) s = Shape(b) c = Gather(s, zero)
+              y = ConstantOfShape(a) z = ConstantOfShape(c)"""
+    model = model_of(signature, body, "int64[1] zero = {0}")
+    becomes(model, ["Shape", "ConstantOfShape", "ConstantOfShape"], merge_duplicates)
+
+
+def test_a_subgraph_reads_what_is_outside() -> None:
+    model = model_of(
+        "(bool c, float[3] x) => (float[3] y, float[3] z)",
+        """z = Exp(x) y = If (c) <
+             then_branch = t () => (float[3] p) { a = Exp(x) p = Neg(a) },
+             else_branch = e () => (float[3] q) { b = Abs(x) q = Neg(b) }
+           >""",
+    )
+    becomes(model, ["Exp", "If", "Neg", "Abs", "Neg"], merge_duplicates)
+
+
+def test_a_subgraph_does_not_read_what_comes_later() -> None:
+    model = model_of(
+        "(bool c, float[3] x) => (float[3] y, float[3] z)",
+        """y = If (c) <
+             then_branch = t () => (float[3] p) { a = Exp(x) p = Neg(a) },
+             else_branch = e () => (float[3] q) { b = Abs(x) q = Neg(b) }
+           > z = Exp(x)""",
+    )
+    stays(model, "", merge_duplicates)
+
+
+def test_branches_do_not_share_their_nodes() -> None:
+    model = model_of(
+        "(bool c, float[3] x) => (float[3] y)",
+        """y = If (c) <
+             then_branch = t () => (float[3] p) { a = Exp(x) p = Neg(a) },
+             else_branch = e () => (float[3] q) { b = Exp(x) q = Abs(b) }
+           >""",
+    )
+    stays(model, "", merge_duplicates)

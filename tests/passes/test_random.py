@@ -1,0 +1,39 @@
+"""Random graphs, simplified, are equal and no larger."""
+
+import pytest
+
+from sardonyx.graph.verify import verify
+from sardonyx.passes.pipeline import optimize, simplify
+from tests.passes.cases import operators, same
+from tests.passes.random_graphs import random_model
+
+
+def check(seed: int) -> None:
+    model = random_model(seed)
+    verify(model)
+    small = simplify(model)
+    verify(small)
+    assert len(operators(small)) <= len(operators(model))
+    assert [value.name for value in small.graph.outputs] == [
+        value.name for value in model.graph.outputs
+    ]
+    same(model, small)
+
+
+@pytest.mark.parametrize("start", range(0, 300, 20))
+def test_random_graphs(start: int) -> None:
+    for seed in range(start, start + 20):
+        check(seed)
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_levels(level: int) -> None:
+    for seed in range(1000, 1015):
+        model = random_model(seed)
+        same(model, optimize(model, level))
+
+
+@pytest.mark.slow
+def test_many_random_graphs() -> None:
+    for seed in range(10_000, 15_000):
+        check(seed)
