@@ -133,7 +133,7 @@ _UNTAKEN = "the branch for images divides the five sizes of a volume into four p
 OTHERWISE = {
     "test_affine_grid_3d_expanded": _UNTAKEN,
     "test_affine_grid_3d_align_corners_expanded": _UNTAKEN,
-    "test_loop13_seq": "what the loop inserts has rank 1, onnx keeps the rank the sequence began with",
+    "test_loop13_seq": "what the loop inserts has rank 1, onnx keeps the rank it began with",
     "test_sequence_map_identity_1_sequence": "the size 'M' of the body's output is its input's 'N'",
 }
 """Cases in which onnx infers something else, which is not better, with the reason."""
