@@ -13,7 +13,14 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import SaveError
 from sardonyx.format.files import replacing, swap_in, write_pieces
 from sardonyx.format.forms import Form, form_of, from_protobuf
-from sardonyx.format.storage import ExternalData, NoData, PackedData, RawData, StringData
+from sardonyx.format.storage import (
+    EmbeddedData,
+    ExternalData,
+    NoData,
+    PackedData,
+    RawData,
+    StringData,
+)
 from sardonyx.format.wire import Buffer
 from sardonyx.format.write import Pieces, array_bytes, write_model, write_tensor
 from sardonyx.graph import ArrayData, Data, Model, Tensor
@@ -179,7 +186,7 @@ def _embedded_tensors(model: Model) -> Iterable[tuple[Tensor, Data]]:
     """Weights that lie in other files, as if they lay in this one."""
     for tensor in model.tensors():
         if isinstance(tensor.data, ExternalData):
-            yield tensor, RawData(tensor.data.buffer(tensor))
+            yield tensor, EmbeddedData(tensor.data.buffer(tensor))
 
 
 def _save_external(model: Model, path: Path, form: Form, options: ExternalOptions) -> None:

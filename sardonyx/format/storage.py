@@ -47,6 +47,11 @@ class RawData:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddedData(RawData):
+    """Elements that lay in another file and are now in this one, which is said in so many words."""
+
+
+@dataclass(frozen=True, slots=True)
 class PackedData:
     """Elements in one of the typed fields, as that field's packed encoding."""
 

@@ -10,7 +10,14 @@ from sardonyx.dtypes import DataType, from_numpy, pack
 from sardonyx.errors import SaveError
 from sardonyx.format.read_node import VALUE_TAGS
 from sardonyx.format.records import Record, write_record
-from sardonyx.format.storage import ExternalData, NoData, PackedData, RawData, StringData
+from sardonyx.format.storage import (
+    EmbeddedData,
+    ExternalData,
+    NoData,
+    PackedData,
+    RawData,
+    StringData,
+)
 from sardonyx.format.tags import (
     ATTRIBUTE,
     DIMENSION,
@@ -414,6 +421,8 @@ def _write_data(out: Pieces, tensor: Tensor) -> None:
     match tensor.data:
         case RawData(buffer):
             out.content(TENSOR.raw_data, buffer)
+            if isinstance(tensor.data, EmbeddedData):
+                out.integer(TENSOR.data_location, 0)
         case PackedData(number, buffer):
             out.content(packed(number << 3), buffer)
         case StringData():
