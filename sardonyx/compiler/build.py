@@ -10,9 +10,10 @@ from sardonyx.compiler.kernels.copies import gather_calls, join_calls, window_ca
 from sardonyx.compiler.kernels.matmul import matmul_calls
 from sardonyx.compiler.kernels.reader import Call
 from sardonyx.compiler.kernels.rows import pointwise_calls, row_calls
-from sardonyx.compiler.lower import Lowered
+from sardonyx.compiler.lower import Lowered, size_names
 from sardonyx.compiler.targets import Target
 from sardonyx.dtypes import DataType
+from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Graph, Node, Value
 
 Row = tuple[str, str, str, tuple[str, ...], str]
@@ -125,6 +126,7 @@ def _needed_references(graph: Graph, lowered: Lowered) -> set[Node]:
         seen.add(item)
         if isinstance(item, Form):
             waiting.extend([item.value] if isinstance(item, Source) else item.sources)
+            waiting.extend(lowered.bound[name] for name in size_names(item.shape))
             continue
         node = item.producer
         if node is not None and node in lowered.reasons:
@@ -163,7 +165,10 @@ def _schedule(
         step = Step(order=fusion.order)
         waiting = []
         for group in groups:
-            if all(_is_made(place, group, made) for call in calls[group] for place in call.places):
+            told = all(lowered.bound[name] in made for name in _sizes(group, calls[group], lowered))
+            if told and all(
+                _is_made(place, group, made) for call in calls[group] for place in call.places
+            ):
                 step.calls += calls[group]
                 made.add(group.root)
             else:
@@ -180,6 +185,18 @@ def _schedule(
                 progress = True
         assert progress, "the graph has a cycle"
     return steps
+
+
+def _sizes(group: Group, calls: list[Call], lowered: Lowered) -> set[str]:
+    """The names of sizes that must be known before a group can run."""
+    names = {name for call in calls for name in call.kernel.parameters}
+    names |= size_names(group.root.shape)
+    if names - lowered.bound.keys():
+        raise UnsupportedError(
+            f"the sizes of a {kernel_kind(group)} kernel are too long an expression to compile",
+            hint="run the model with the ReferenceExecutionProvider, or fix its dynamic sizes",
+        )
+    return names
 
 
 def _is_ready(

@@ -38,8 +38,8 @@ class Lowered:
     """The node each form was first returned for."""
     reasons: dict[Node, str] = field(default_factory=dict)
     folded: list[Node] = field(default_factory=list)
-    bound: set[str] = field(default_factory=set)
-    """Names of sizes that are known once inputs and what references make are there."""
+    bound: dict[str, Value] = field(default_factory=dict)
+    """Names of sizes, each with the input or reference's output that tells it."""
     agreements: list[Agreement] = field(default_factory=list)
     """Sizes that must be equal when the program runs."""
 
@@ -75,12 +75,14 @@ def _remember_source(result: Lowered, value: Value, facts: dict[Value, Fact]) ->
         return
     shape = tuple(size for size in fact.shape if size is not None)
     plain = {str(size) for size in shape if symbols(size) == {str(size)}}
-    if len(shape) == len(fact.shape) and _names(shape) <= result.bound | plain:
-        result.bound |= plain
+    if len(shape) == len(fact.shape) and size_names(shape) <= result.bound.keys() | plain:
+        for name in sorted(plain):
+            result.bound.setdefault(name, value)
         result.forms[value] = Source(shape, fact.dtype, value)
 
 
-def _names(shape: tuple[Size, ...]) -> set[str]:
+def size_names(shape: tuple[Size, ...]) -> set[str]:
+    """The names a shape depends on."""
     return {name for size in shape for name in symbols(size)}
 
 
@@ -159,7 +161,7 @@ def _forms(
         raise NotLowered(error.what) from error
     forms = made if isinstance(made, tuple) else (made,)
     for form in forms:
-        unknown = _names(form.shape) - result.bound
+        unknown = size_names(form.shape) - result.bound.keys()
         if unknown:
             raise NotLowered(f"its size {', '.join(sorted(unknown))} is only known once it has run")
     return forms
