@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-all lint bench conformance docs fuzz clean
+.PHONY: run test test-all lint bench conformance docs clean
 
 ## Load, check and run the example model, and show what came out.
 run: $(VENV)/.run

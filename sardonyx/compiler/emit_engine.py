@@ -50,10 +50,6 @@ class Engine:
         """Where a function begins."""
         return int(self._engine.get_function_address(name))
 
-    def assembly(self) -> str:
-        """The machine code as text."""
-        return str(self.machine.emit_assembly(self.module))
-
 
 def _machine(target: Target) -> Any:
     host = not target.cpu

@@ -262,13 +262,3 @@ def _shapeless(fact: Fact | None) -> bool:
 def _foreign(model: Model, node: Node) -> bool:
     known = (canonical_domain(node.domain), node.op_type) in standard()
     return not known and model.function(node) is None
-
-
-def weights_of(model: Model) -> list[WeightStatistics]:
-    """The statistics of every tensor a model stores.
-
-    >>> import sardonyx as sx
-    >>> len(weights_of(sx.load("examples/digits.onnx")))
-    4
-    """
-    return [weight_statistics(tensor) for tensor in model.tensors()]
