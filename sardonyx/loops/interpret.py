@@ -18,6 +18,7 @@ from sardonyx.loops.nodes import (
     Kernel,
     Let,
     Load,
+    Local,
     Loop,
     Read,
     Register,
@@ -102,6 +103,8 @@ class _Machine:
                 self.names[name] = int(self.value(value))
             case Register(name, dtype, shape, initial):
                 self.registers[name] = np.full(shape, initial, dtype.numpy)
+            case Local(name, dtype, shape):
+                self.memories[name] = np.empty(math.prod(shape), dtype.numpy)
             case Update(name, combine, value, indices):
                 at = tuple(map(self.size, indices))
                 register = self.registers[name]

@@ -54,7 +54,7 @@ class Case:
         return sx.Model(graph, sx.Opsets({"": 28}), ir_version=13), feeds
 
 
-def run_cases(case: Case, target: str) -> None:
+def run_cases(case: Case, target: str | None, tolerance: float = 2e-5) -> None:
     """Compile, run and compare with the reference; nothing may fall back."""
     for symbolic in (False, True) if case.symbolic else (False,):
         model, feeds = case.model(symbolic)
@@ -64,7 +64,7 @@ def run_cases(case: Case, target: str) -> None:
         expected = sx.evaluate(model, feeds)
         for found, wanted in zip(program.run(feeds), expected, strict=True):
             assert found.dtype == wanted.dtype and found.shape == wanted.shape
-            np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+            np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
 
 
 _random = np.random.default_rng(7)

@@ -26,6 +26,7 @@ from sardonyx.compiler.kernels.tile import (
     pack_columns,
     tile_statements,
 )
+from sardonyx.compiler.kernels.winograd import suits, winograd_calls
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
@@ -84,6 +85,8 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
     reader = Reader(fusion, group)
     if form.groups > 1 and form.groups == weights.shape[0] == form.image.shape[1]:
         return _depthwise_calls(fusion, group, reader, weights, target)
+    if suits(form) and _is_channels_last(fusion, form):
+        return winograd_calls(group, reader, weights, target)
     columns = weights.shape[0] // form.groups
     flat = weights.shape[2:] == (1, 1) and form.strides == (1, 1) and not any(form.pads)
     rows = product((form.shape[0], *form.shape[2:])) if flat else form.shape[3]
