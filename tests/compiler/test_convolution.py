@@ -27,6 +27,21 @@ WINOGRAD = [
 ]
 
 
+DEPTHWISE = [
+    conv((1, 17, 9, 8), (17, 1, 3, 3), group=17, pads=[1, 1, 1, 1]),
+    conv((2, 16, 7, 25), (16, 1, 5, 5), group=16, pads=[2, 2, 2, 2], strides=[1, 2]),
+    conv((1, 3, 12, 2), (3, 1, 3, 7), group=3, pads=[0, 5, 2, 3], dilations=[2, 1]),
+    conv((1, 33, 3, 9), (33, 1, 1, 3), group=33, pads=[0, 3, 0, 0], dilations=[1, 3]),
+    conv((0, 5, 4, 4), (5, 1, 3, 3), group=5),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("case", DEPTHWISE, ids=lambda case: case.name)
+def test_depthwise(case: Case, target: str | None) -> None:
+    run_cases(case, target)
+
+
 @pytest.fixture
 def any_channels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(winograd, "SMALLEST", 1)

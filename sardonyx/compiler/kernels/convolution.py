@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import CHANNELS_LAST, Fusion, Group
 from sardonyx.compiler.kernels.blocks import PANEL, START, Lines, blocked_kernel
+from sardonyx.compiler.kernels.depthwise import depthwise_calls
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned, constant_array
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
-    LANE,
-    ROW,
     Tile,
     accumulated,
     choose_tile,
     guarded,
-    over_tile,
     pack_columns,
     tile_statements,
 )
@@ -32,7 +30,6 @@ from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import constant, nest
 from sardonyx.loops.nodes import (
-    Binary,
     Buffer,
     Guard,
     Kernel,
@@ -42,7 +39,6 @@ from sardonyx.loops.nodes import (
     Register,
     Statement,
     Store,
-    Update,
     Value,
 )
 from sardonyx.loops.rewrite import merge_axes
@@ -83,10 +79,11 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
     weights = constant_array(form.weights)
     assert weights is not None
     reader = Reader(fusion, group)
-    if form.groups > 1 and form.groups == weights.shape[0] == form.image.shape[1]:
-        return _depthwise_calls(fusion, group, reader, weights, target)
-    if suits(form) and _is_channels_last(fusion, form):
-        return winograd_calls(group, reader, weights, target)
+    if _is_channels_last(fusion, form):
+        if form.groups > 1 and form.groups == weights.shape[0] == form.image.shape[1]:
+            return depthwise_calls(group, reader, weights, target)
+        if suits(form):
+            return winograd_calls(group, reader, weights, target)
     columns = weights.shape[0] // form.groups
     flat = weights.shape[2:] == (1, 1) and form.strides == (1, 1) and not any(form.pads)
     rows = product((form.shape[0], *form.shape[2:])) if flat else form.shape[3]
@@ -108,45 +105,6 @@ def _image(fusion: Fusion, reader: Reader, form: Convolution) -> tuple[list[Call
     made = _pad_kernel(fusion, reader, form, scratch)
     call = Call(made, reader.places(made), product(scratch.shape))
     return [call], lambda n, y, x, c: Load(scratch, (n, y, x, c))
-
-
-def _depthwise_calls(
-    fusion: Fusion, group: Group, reader: Reader, weights: NDArray[np.float32], target: Target
-) -> list[Call]:
-    """One filter for each channel: vectors of channels, tiles of pixels in a row."""
-    form = group.tile
-    assert isinstance(form, Convolution)
-    calls, pixel = _image(fusion, reader, form)
-    channels, _, kh, kw = weights.shape
-    taps = reader.packed(Packed(aligned(weights.reshape(channels, kh, kw).transpose(1, 2, 0))))
-    result = reader.buffer(group.root)
-    lane = symbol(PANEL) * target.lanes + symbol(LANE)
-    row = symbol(ROW)
-    y = symbol(Y) * form.strides[0] + symbol(KY) * form.dilations[0]
-    x = (symbol(START) + row) * form.strides[1] + symbol(KX) * form.dilations[1]
-    products = Binary(
-        "mul", pixel(symbol(N), y, x, lane), Load(taps, (symbol(KY), symbol(KX), lane))
-    )
-    index = (symbol(N), lane, symbol(Y), symbol(START) + row)
-
-    def one_tile(tile: Tile) -> list[Statement]:
-        reader.forget()
-        reader.computed[form] = lambda _: accumulated(row, symbol(LANE))
-        update = Update(ACCUMULATORS, "add", products, (row, symbol(LANE)))
-        store = Store(result, index, reader.value(group.root, index))
-        first, last = (guarded(lane, channels, tile, item) for item in (update, store))
-        return [
-            Register(ACCUMULATORS, DataType.FLOAT, (tile.mr, tile.nr), 0.0, lanes=True),
-            *nest([(KY, kh), (KX, kw)], over_tile(tile, first)),
-            *over_tile(tile, last),
-        ]
-
-    batch, _, height, width = form.shape
-    tile = Tile(8, 1, target.lanes)
-    panels = ceil_divide(channels, target.lanes)
-    lines = Lines(Y, height, 4)
-    made = blocked_kernel([(N, batch)], {}, width, tile, panels, 1, one_tile, lines)
-    return [*calls, Call(made, reader.places(made), product(form.shape) * kh * kw)]
 
 
 def _is_channels_last(fusion: Fusion, form: Convolution) -> bool:
