@@ -18,6 +18,7 @@ from sardonyx.compiler.emit_values import (
     TYPES,
     constant,
     emit_binary,
+    emit_bits,
     emit_cast,
     emit_unary,
     is_float,
@@ -27,6 +28,7 @@ from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import (
     Binary,
+    Bits,
     Cast,
     Constant,
     Guard,
@@ -366,6 +368,8 @@ class _Emitter(Access):
                 return self.b.select(*parts)
             case Cast(operand, dtype):
                 return emit_cast(self.b, dtype_of(operand), dtype, parts[0])
+            case Bits(operand, dtype):
+                return emit_bits(self.b, dtype_of(operand), dtype, parts[0])
 
     def binary(self, name: str, dtype: DataType, parts: list[Any]) -> Any:
         return emit_binary(self.b, name, dtype, *parts)

@@ -22,7 +22,7 @@ from sardonyx.dims import Size
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
 from sardonyx.graph import Node, Value
-from sardonyx.loops.nodes import symbols
+from sardonyx.loops.nodes import STORED, symbols
 from sardonyx.ops.catalog import Catalog, canonical_domain
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.ops.fact import Fact
@@ -31,8 +31,7 @@ from sardonyx.ops.operator import attribute_values
 NATIVE = frozenset({
     DataType.FLOAT, DataType.DOUBLE, DataType.BOOL, DataType.INT8, DataType.UINT8, DataType.INT16,
     DataType.UINT16, DataType.INT32, DataType.UINT32, DataType.INT64, DataType.UINT64,
-    DataType.FLOAT16, DataType.BFLOAT16,
-})  # fmt: skip
+}) | STORED  # fmt: skip
 """Element types that kernels read and write."""
 NARROW = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
 """Floats that kernels compute with as float32; each result is rounded to its own type."""

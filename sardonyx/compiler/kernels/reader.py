@@ -26,6 +26,7 @@ from sardonyx.loops.build import dense, dense_strides
 from sardonyx.loops.nodes import (
     FLOAT_UNARY,
     Binary,
+    Bits,
     Buffer,
     Cast,
     Constant,
@@ -219,6 +220,8 @@ def _apply(name: str, dtype: DataType, parts: list[Value]) -> Value:
             return Select(*parts)
         case "cast":
             return Cast(parts[0], dtype)
+        case "bits":
+            return Bits(parts[0], dtype)
         case _ if name in FLOAT_UNARY or name == "not":
             return Unary(name, parts[0])
         case _:

@@ -20,7 +20,9 @@ LOWERINGS: Lowerings = (
 )
 """All lowerings."""
 TYPE_BLIND = (
-    frozenset(movement.LOWERINGS) | frozenset(indexing.LOWERINGS) | {("", "Cast"), ("", "Where")}
+    frozenset(movement.LOWERINGS)
+    | frozenset(indexing.LOWERINGS)
+    | {("", name) for name in ("Cast", "CastLike", "BitCast", "Where")}
 )
 """Operators that only move elements or cast them: they take every element type as it is."""
 
