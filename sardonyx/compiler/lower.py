@@ -8,13 +8,16 @@ import numpy as np
 
 from sardonyx.compiler.forms import (
     Form,
+    Join,
     Map,
     NotLowered,
     Source,
     Take,
     View,
     cast,
+    number,
     topological,
+    unsqueeze,
 )
 from sardonyx.compiler.lowerings import TYPE_BLIND, Agreement, Lowerings, Request
 from sardonyx.compiler.reference import run_reference
@@ -136,7 +139,9 @@ def _lower(
 ) -> None:
     domain = canonical_domain(node.domain)
     try:
-        forms = _forms(result, node, facts, lowerings, operators[domain, node.op_type])
+        forms = _sizes(result, node, facts) or _forms(
+            result, node, facts, lowerings, operators[domain, node.op_type]
+        )
     except NotLowered as reason:
         result.reasons[node] = reason.what
         for output in node.outputs:
@@ -145,6 +150,24 @@ def _lower(
     for output, form in zip(node.outputs, forms, strict=False):
         result.forms[output] = form
         result.made_by.setdefault(form, node)
+
+
+def _sizes(result: Lowered, node: Node, facts: dict[Value, Fact]) -> tuple[Form, ...]:
+    """Outputs of which every element is a size that is known when the program runs."""
+    forms: list[Form] = []
+    for output in node.outputs:
+        fact = facts.get(output, Fact())
+        sizes = fact.sizes() if fact.dtype is DataType.INT64 and fact.value is not None else None
+        if sizes is None or len(fact.shape or ()) > 1:
+            return ()
+        known = [size for size in sizes if size is not None]
+        known = [size for size in known if size_names((size,)) <= result.bound.keys()]
+        if len(known) < len(sizes) or not known:
+            return ()
+        numbers = [number(size, DataType.INT64) for size in known]
+        parts = tuple(unsqueeze(item, [0]) for item in numbers)
+        forms.append(Join((len(known),), DataType.INT64, parts, 0) if fact.shape else numbers[0])
+    return tuple(forms)
 
 
 def _forms(
@@ -167,6 +190,7 @@ def _forms(
         tuple(None if value is None else result.constants.get(value) for value in node.inputs),
         result.agreements,
         set(),
+        result.bound,
     )
     inputs = [None if value is None else result.forms[value] for value in node.inputs]
     given = inputs if key in TYPE_BLIND else [_wide(form) for form in inputs]

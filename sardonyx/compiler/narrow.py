@@ -156,7 +156,7 @@ def _to_integer(x: Form, to: DataType) -> Form:
     """The low bits of what the whole part of a number is in int32."""
     if x.dtype.is_float:
         x = select(binary("ne", x, x), 0.0, x)
-    low = binary("and", cast(x, DataType.INT32), (1 << to.bits) - 1)
+    low: Form = binary("and", cast(x, DataType.INT32), (1 << to.bits) - 1)
     if to in (DataType.INT4, DataType.INT2):
         sign = 1 << (to.bits - 1)
         low = binary("xor", low, sign) - sign

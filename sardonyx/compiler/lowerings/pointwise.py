@@ -6,7 +6,18 @@ from functools import reduce
 
 import numpy as np
 
-from sardonyx.compiler.forms import Form, NotLowered, binary, bits, cast, number, select, unary
+from sardonyx.compiler.forms import (
+    Form,
+    NotLowered,
+    binary,
+    bits,
+    cast,
+    iota,
+    number,
+    reshape,
+    select,
+    unary,
+)
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
 from sardonyx.compiler.narrow import convert
 from sardonyx.dtypes import DataType
@@ -67,7 +78,7 @@ def clip(request: Request, x: Form, low: Form | None = None, high: Form | None =
 def power(request: Request, x: Form, y: Form) -> Form:
     """x ** y; the usual exponents without a logarithm."""
     if not x.dtype.is_float:
-        raise NotLowered("only powers of floats have a native form")
+        return cast(power_of(cast(x, DataType.DOUBLE), y), x.dtype)
     exponent = request.known(1)
     if exponent is None or exponent.size != 1:
         return power_of(x, y)
@@ -165,6 +176,13 @@ def modulo(request: Request, x: Form, y: Form, fmod: int) -> Form:
     return select(binary("and", binary("ne", rest, 0), crosses), rest + y, rest)
 
 
+def numbers(request: Request, start: Form, limit: Form, delta: Form, **_: int) -> Form:
+    """start, start + delta, ... up to a limit."""
+    steps = iota(request.told(0, 1, 2), 0)
+    first, step = (reshape(item, ()) for item in (start, delta))
+    return first + cast(steps, first.dtype) * step
+
+
 def bit_shift(request: Request, x: Form, y: Form, direction: str) -> Form:
     """Bits moved to the left or right."""
     return binary("shl" if direction == "LEFT" else "shr", x, y)
@@ -181,7 +199,7 @@ LOWERINGS: Lowerings = {
         )},
         "BitwiseAnd": _binary("and"), "BitwiseOr": _binary("or"), "BitwiseXor": _binary("xor"),
         "BitwiseNot": negate, "BitShift": bit_shift, "Mod": modulo, "Sign": sign,
-        "IsInf": is_infinite, "CastLike": cast_like, "BitCast": bit_cast,
+        "IsInf": is_infinite, "Range": numbers, "CastLike": cast_like, "BitCast": bit_cast,
         "Floor": _unary("floor"), "Ceil": _unary("ceil"), "Round": _unary("rint"),
         "Add": _binary("add"), "Sub": _binary("sub"), "Mul": _binary("mul"), "Div": _binary("div"),
         "Less": _binary("lt"), "LessOrEqual": _binary("le"), "Greater": _binary("gt"),
