@@ -355,7 +355,10 @@ class _Emitter(Access):
                 return self.whole(size)
             case Load(buffer, indices):
                 return self.load(buffer, indices)
-            case Pick(buffer, _, report):
+            case Pick(buffer, indices, report):
+                row = self.row(buffer, indices, parts)
+                if row is not None and report is None:
+                    return self.pick_row(buffer, *row)
                 return self.pick(buffer, parts, report)
             case Read(register, _, indices):
                 return self.b.load(self.place(register, indices))

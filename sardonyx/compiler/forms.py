@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sardonyx import graph
 from sardonyx.dims import Expression, Size, broadcast, minimum
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
 from sardonyx.loops.nodes import RELATIONS, Buffer, Kernel
 
@@ -295,6 +295,11 @@ class Join(Form):
 def number(value: float | int | Expression, dtype: DataType) -> Number:
     """A number as a form."""
     return Number((), dtype, value)
+
+
+def constant(array: NDArray[Any]) -> Source:
+    """An array as a form."""
+    return Source(array.shape, from_numpy(array.dtype), graph.Value(), array)
 
 
 def broadcast_shapes(*shapes: tuple[Size, ...]) -> tuple[Size, ...]:

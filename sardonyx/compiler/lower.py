@@ -222,8 +222,12 @@ def _wide(form: Form | None) -> Form | None:
 
 def _note_wanted(result: Lowered, node: Node, request: Request) -> None:
     """Remember the graph's inputs that tell the contents a lowering asked for in vain."""
+    if not request.wanted:
+        return
     found: dict[Value, None] = {}
-    waiting = [node.inputs[position] for position in request.wanted]
+    others = range(min(request.wanted) + 1, len(node.inputs))
+    alike = {place for place in others if _is_list(request.inputs[place])}
+    waiting = [node.inputs[position] for position in request.wanted | alike]
     while waiting:
         value = waiting.pop()
         if value is None or value in result.constants or value in found:
@@ -233,6 +237,12 @@ def _note_wanted(result: Lowered, node: Node, request: Request) -> None:
             continue
         found[value] = None
     result.wanted.update(found)
+
+
+def _is_list(fact: Fact | None) -> bool:
+    """True for a short list of integers, which is wanted where another one is."""
+    integer = fact is not None and fact.dtype in (DataType.INT64, DataType.INT32)
+    return integer and fact is not None and len(fact.shape or ()) == 1
 
 
 def _repetitions(forms: tuple[Form, ...], inputs: list[Form | None]) -> list[Agreement]:
