@@ -59,7 +59,8 @@ REDUCTION_COPIES = 4
 
 
 def emit_kernel(module: ir.Module, name: str, kernel: Kernel, lanes: int) -> ir.Function:
-    """Define a function in a module."""
+    """Define a function in a module, which remembers the lanes of its target."""
+    module.lanes = lanes
     signature = ir.FunctionType(ir.VoidType(), [I64.as_pointer(), I64, I64])
     function = ir.Function(module, signature, name)
     _Emitter(function, kernel, lanes).run()

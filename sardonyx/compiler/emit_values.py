@@ -185,6 +185,10 @@ def emit_cast(b: ir.IRBuilder, source: DataType, target: DataType, x: Any) -> An
         return emit_cast(b, DataType.FLOAT, target, _from_bfloat(b, x))
     if target is DataType.BFLOAT16:
         return _to_bfloat(b, emit_cast(b, source, DataType.FLOAT, x))
+    if source is DataType.FLOAT16 and not converts_half(b.module):
+        return emit_cast(b, DataType.FLOAT, target, _from_half(b, x))
+    if target is DataType.FLOAT16 and not converts_half(b.module):
+        return _to_half(b, emit_cast(b, source, DataType.FLOAT, x))
     if target is DataType.FLOAT16 and source is not DataType.FLOAT:
         x, source = emit_cast(b, source, DataType.FLOAT, x), DataType.FLOAT
     type_ = like(x.type, TYPES[target])
@@ -205,6 +209,44 @@ def emit_cast(b: ir.IRBuilder, source: DataType, target: DataType, x: Any) -> An
     if source.bits > target.bits:
         return b.trunc(x, type_)
     return (b.zext if unsigned else b.sext)(x, type_)
+
+
+def converts_half(module: ir.Module) -> bool:
+    """Whether the target has instructions for float16; they begin with vectors of eight."""
+    return int(getattr(module, "lanes", 0)) >= 8
+
+
+def _from_half(b: ir.IRBuilder, x: Any) -> Any:
+    """Fraction and exponent moved to their places in a float32, up to a power of two."""
+    wide = b.zext(b.bitcast(x, like(x.type, ir.IntType(16))), like(x.type, I32))
+    type_ = wide.type
+    magnitude = b.shl(b.and_(wide, splat(type_, 0x7FFF)), splat(type_, 13))
+    floats = like(x.type, F32)
+    scaled = b.fmul(b.bitcast(magnitude, floats), splat(floats, 2.0**112))
+    special = b.icmp_unsigned(">=", magnitude, splat(type_, 0x7C00 << 13))
+    endless = b.or_(magnitude, splat(type_, 0x7F800000))
+    chosen = b.select(special, endless, b.bitcast(scaled, type_))
+    sign = b.shl(b.and_(wide, splat(type_, 0x8000)), splat(type_, 16))
+    return b.bitcast(b.or_(chosen, sign), floats)
+
+
+def _to_half(b: ir.IRBuilder, x: Any) -> Any:
+    """Rounded to the nearest float16, ties to even."""
+    bits = b.bitcast(x, like(x.type, I32))
+    type_ = bits.type
+    magnitude = b.and_(bits, splat(type_, 0x7FFFFFFF))
+    odd = b.and_(b.lshr(magnitude, splat(type_, 13)), splat(type_, 1))
+    rounded = b.lshr(b.add(magnitude, b.add(odd, splat(type_, 0xFFF))), splat(type_, 13))
+    normal = b.sub(rounded, splat(type_, 112 << 10))
+    anchored = b.fadd(b.bitcast(magnitude, x.type), splat(x.type, 0.5))
+    tiny = b.sub(b.bitcast(anchored, type_), splat(type_, 126 << 23))
+    code = b.select(b.icmp_unsigned("<", magnitude, splat(type_, 113 << 23)), tiny, normal)
+    infinite = b.icmp_unsigned(">", code, splat(type_, 0x7C00))
+    code = b.select(infinite, splat(type_, 0x7C00), code)
+    code = b.select(b.fcmp_unordered("uno", x, x), splat(type_, 0x7E00), code)
+    signed = b.or_(code, b.lshr(b.and_(bits, splat(type_, 0x80000000)), splat(type_, 16)))
+    half = b.trunc(signed, like(x.type, ir.IntType(16)))
+    return b.bitcast(half, like(x.type, ir.HalfType()))
 
 
 def _from_bfloat(b: ir.IRBuilder, x: Any) -> Any:
