@@ -8,7 +8,7 @@ import pytest
 import sardonyx as sx
 from sardonyx.compiler.kernels import winograd
 from sardonyx.compiler.program import compile_model
-from tests.compiler.cases import Case, normal, run_cases
+from tests.compiler.case import Case, normal, run_cases
 from tests.compiler.test_meaning import run_by_meaning
 
 TARGETS = ["generic", "avx2", None]
