@@ -9,11 +9,12 @@ busy, asleep or gone costs time, not results. Who waits spins for a moment, then
 """
 
 import platform
-import sys
 from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
+
+from sardonyx.compiler.processors import SHARES
 
 SLOTS = 8
 """How many callers can share their work at once; one more works alone."""
@@ -66,8 +67,8 @@ DIALECTS = {
 }
 """By the machine's name, for Linux."""
 
-HOST = DIALECTS.get(platform.machine()) if sys.platform == "linux" else None
-"""What this machine speaks; None where waiting and waking is not known, and callers work alone."""
+HOST = DIALECTS[platform.machine()] if SHARES else None
+"""What this machine speaks; None where callers work alone."""
 
 _TEXT = r"""
 declare i64 @syscall(i64, ...)
@@ -326,6 +327,9 @@ exit:
 ; address of this function, that of the pool, how many workers may help.
 define void @dispatch(ptr %team, ptr %f, ptr %a, i64 %count, i64 %pieces) {
 entry:
+ %few = icmp slt i64 %pieces, 2
+ br i1 %few, label %single, label %many
+many:
  %to_pool = getelementptr i8, ptr %team, i64 8
  %to_seats = getelementptr i8, ptr %team, i64 16
  %pool = load ptr, ptr %to_pool, align 8

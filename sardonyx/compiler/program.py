@@ -12,9 +12,10 @@ from sardonyx.compiler.emit_program import emit_program
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.lower import Lowered, lower_graph
 from sardonyx.compiler.lowerings import LOWERINGS
+from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.reference import run_reference
 from sardonyx.compiler.segment import Kernels, Segment
-from sardonyx.compiler.threads import Team, available_threads
+from sardonyx.compiler.threads import Team
 from sardonyx.dims import Expression
 from sardonyx.errors import EvaluationError, InputError
 from sardonyx.graph import Model, Node, Value
@@ -243,6 +244,6 @@ def compile_model(
     engine = emit_program(kernels.unique, [segment.emitted for segment in segments], chosen)
     for number, segment in enumerate(segments):
         segment.link(engine, f"segment{number}")
-    team = Team(threads or available_threads())
+    team = Team(threads or available_processors())
     explanations = [Explanation(*row) for row in built.explain(evaluator.graph, lowered)]
     return Program(evaluator, steps, built.stored, lowered, explanations, team)

@@ -23,6 +23,7 @@ from sardonyx.compiler.emit_pool import (
     PoolCode,
     emit_pool,
 )
+from sardonyx.compiler.processors import SHARES, available_processors
 
 SPIN_NANOSECONDS = 100_000
 """How long a thread looks for work before it sleeps: more than what lies between two kernels."""
@@ -31,32 +32,26 @@ _HALT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _log = getLogger("sardonyx")
 
 
-def available_threads() -> int:
-    """How many threads of this process can run at once; one where workers cannot wait natively."""
-    return 1 if HOST is None else len(os.sched_getaffinity(0))
-
-
 class Pool:
     """Workers, and the record through which they get work."""
 
     def __init__(self) -> None:
-        self.asked = 0
-        """How many workers were asked for; there are fewer where the system gives no more."""
         self._memory = np.zeros(POOL_BYTES + 64, np.uint8)
         self.address = self._memory.ctypes.data + (-self._memory.ctypes.data % 64)
         self._code: PoolCode | None = None
         self._begin()
-        if HOST is not None:
+        if SHARES:
             os.register_at_fork(after_in_child=self._begin)
             atexit.register(self.close)
 
     def _begin(self) -> None:
         """As nobody works: at first, and in a child, which has none of its parent's threads."""
-        self.asked = min(self.asked, 0)
+        self.asked = 0
+        """How many workers were asked for; there are fewer where the system gives no more."""
         self._lock = threading.Lock()
         self._threads: list[ctypes.c_ulong] = []
         self._memory[:] = 0
-        spin = 0 if available_threads() == 1 else SPIN_NANOSECONDS
+        spin = 0 if available_processors() == 1 else SPIN_NANOSECONDS
         ctypes.c_int64.from_address(self.address + POOL_SPIN).value = spin
 
     @property
@@ -108,14 +103,14 @@ class Team:
     """The threads a run may use: whoever calls it, and up to `threads - 1` workers."""
 
     def __init__(self, threads: int, pool: Pool = POOL) -> None:
-        self.threads = 1 if HOST is None else max(1, min(threads, MOST_THREADS))
+        self.threads = max(1, min(threads, MOST_THREADS)) if SHARES else 1
         self._pool = pool
-        self._ready = False
+        self.dispatch = 0
+        """Where the function that shares work begins, once workers were gathered."""
         self._record = np.array([0, pool.address, self.threads - 1], np.int64)
         self.address = self._record.ctypes.data
 
     def gather(self) -> None:
         """Have the workers there; needed before a run that cuts work into pieces."""
-        if not self._ready or self._pool.asked < self.threads - 1:
-            self._record[0] = self._pool.grow(self.threads - 1)
-            self._ready = True
+        if not self.dispatch or self._pool.asked < self.threads - 1:
+            self.dispatch = self._record[0] = self._pool.grow(self.threads - 1)
