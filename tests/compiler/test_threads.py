@@ -13,7 +13,7 @@ import pytest
 
 import sardonyx as sx
 from sardonyx.compiler.emit_engine import Engine, host_target
-from sardonyx.compiler.emit_pool import DIALECTS, HOST, SLOTS, emit_pool
+from sardonyx.compiler.emit_pool import DIALECTS, HOST, POOL_SPIN, SLOTS, emit_pool
 from sardonyx.compiler.processors import SHARES
 from sardonyx.compiler.program import compile_model
 from sardonyx.compiler.threads import POOL, Pool, Team
@@ -63,20 +63,24 @@ def test_every_task_is_done_once(pool: Pool, threads: int, pieces: int) -> None:
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_as_many_threads_help_as_asked_for(pool: Pool, threads: int) -> None:
-    Team(5, pool).gather()
-    team, seen = Team(threads, pool), set[int]()
-    together = threading.Barrier(threads)
+    """First all five meet and stay awake; then pieces take long enough to be joined."""
+    ctypes.c_int64.from_address(pool.address + POOL_SPIN).value = 50_000_000
+    everyone, pause = threading.Barrier(5), threading.Event()
+    seen: set[int] = set()
 
     def meet(begin: int, end: int) -> None:
-        together.wait(WAIT)
-        seen.add(threading.get_ident())
+        everyone.wait(WAIT)
 
-    dispatch(team, meet, threads, threads)
-    assert len(seen) == threads
-    for _ in range(50):
+    def work(begin: int, end: int) -> None:
+        seen.add(threading.get_ident())
+        pause.wait(0.002)
+
+    for _ in range(3):
+        dispatch(Team(5, pool), meet, 5, 5)
         seen.clear()
-        dispatch(team, lambda begin, end: seen.add(threading.get_ident()), 64, 64)
-        assert 1 <= len(seen) <= threads
+        dispatch(Team(threads, pool), work, 32, 32)
+        assert len(seen) == threads
+    assert not everyone.broken
 
 
 def test_a_worker_that_sleeps_is_woken_and_so_is_its_caller(pool: Pool) -> None:
