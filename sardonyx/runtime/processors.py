@@ -50,7 +50,7 @@ class ThreadLimits:
             return f"the container may use {self.quota:g} processors"
         if self.available < self.processors:
             return f"the process may use {self.available} of {self.processors} processors"
-        return f"the machine has {self.processors} processors"
+        return "these are all processors of the machine"
 
 
 def thread_limits(
