@@ -137,6 +137,54 @@ def test_more_callers_than_slots_do_not_disturb_each_other(pool: Pool) -> None:
     assert wrong == []
 
 
+COUNTING = """
+define void @count(ptr %sums, i64 %begin, i64 %end) {
+entry:
+ %other = getelementptr i64, ptr %sums, i64 1
+ %tasks = sub i64 %end, %begin
+ %ends = add i64 %begin, %end
+ %product = mul i64 %tasks, %ends
+ %o1 = atomicrmw add ptr %sums, i64 %tasks monotonic
+ %o2 = atomicrmw add ptr %other, i64 %product monotonic
+ ret void
+}
+define void @repeat(ptr %team, ptr %sums, i64 %jobs) {
+entry:
+ %dispatch = load ptr, ptr %team
+ br label %next
+next:
+ %job = phi i64 [0, %entry], [%following, %next]
+ %size = and i64 %job, 31
+ %pieces = add i64 %size, 1
+ call void %dispatch(ptr %team, ptr @count, ptr %sums, i64 100, i64 %pieces)
+ %following = add i64 %job, 1
+ %more = icmp ult i64 %following, %jobs
+ br i1 %more, label %next, label %exit
+exit:
+ ret void
+}
+"""
+
+
+def test_no_piece_is_lost_or_done_twice_however_quick_jobs_are(pool: Pool) -> None:
+    engine, jobs = Engine(COUNTING, host_target()), 100_000
+    arguments = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
+    repeat = ctypes.CFUNCTYPE(None, *arguments)(engine.address("repeat"))
+    sums = np.zeros((3, 2), np.int64)
+
+    def call(row: np.ndarray) -> None:
+        team = Team(3, pool)
+        team.gather()
+        repeat(team.address, row.ctypes.data, jobs)
+
+    callers = [threading.Thread(target=call, args=(row,)) for row in sums]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert sums.tolist() == [[100 * jobs, 100 * 100 * jobs]] * 3
+
+
 def test_after_closing_callers_work_alone(pool: Pool) -> None:
     team, seen = Team(3, pool), set[int]()
     team.gather()
