@@ -14,6 +14,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -128,25 +129,24 @@ def scaling(threads: int, runs: int) -> None:
         same = one.run(feeds)[0].tobytes() == many.run(feeds)[0].tobytes()
         alone, together = [], []
         for _ in range(runs):
-            alone.append(timed(lambda one=one, feeds=feeds: one.run(feeds)))
-            together.append(timed(lambda many=many, feeds=feeds: many.run(feeds)))
+            alone.append(timed(partial(one.run, feeds)))
+            many.run(feeds)
+            together.append(timed(partial(many.run, feeds)))
         print(row(f"{name}: 1 thread", alone))
         print(row(f"{name}: {threads}", together), end="")
         print(f"   best {min(alone) / min(together):.2f}x, equal bits: {same}")
-    callers(compile_model(*kernels()["arithmetic, 512x512x512"][:1], threads=threads), runs)
+        callers(partial(many.run, feeds), max(2, runs // 10))
 
 
-def callers(program: object, runs: int) -> None:
+def callers(run: Callable[[], object], runs: int) -> None:
     """Two threads that run a program at once, beside as many runs in one thread."""
-    feeds = kernels()["arithmetic, 512x512x512"][1]
-    run = program.run  # type: ignore[attr-defined]
 
-    def several() -> None:
-        for _ in range(10):
-            run(feeds)
+    def several(count: int) -> None:
+        for _ in range(count):
+            run()
 
     def at_once() -> None:
-        threads = [threading.Thread(target=several) for _ in range(2)]
+        threads = [threading.Thread(target=several, args=(10,)) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -154,10 +154,10 @@ def callers(program: object, runs: int) -> None:
 
     single, double = [], []
     for _ in range(runs):
-        single.append(timed(lambda: [several(), several()], 20))
+        single.append(timed(partial(several, 20), 20))
         double.append(timed(at_once, 20))
-    print(row("20 runs, one after the other", single))
-    print(row("20 runs, two callers at once", double))
+    print(row("    one caller, a run", single))
+    print(row("    two callers at once, a run", double))
 
 
 def main() -> None:

@@ -74,6 +74,9 @@ _TEXT = r"""
 declare i64 @syscall(i64, ...)
 declare i32 @clock_gettime(i32, ptr)
 declare i32 @prctl(i32, ...)
+declare i32 @sigfillset(ptr)
+declare i32 @sigdelset(ptr, i32)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
 DECLARATIONS
 
 @name = private constant [9 x i8] c"sardonyx\00"
@@ -197,10 +200,24 @@ none:
  ret i1 false
 }
 
+; Gives this thread its name, and leaves signals to the interpreter's threads, all but faults of its
+; own (SIGILL, SIGBUS, SIGFPE, SIGSEGV).
+define internal void @settle() {
+ %signals = alloca [128 x i8], align 8
+ %named = call i32 (i32, ...) @prctl(i32 15, ptr @name)
+ %all = call i32 @sigfillset(ptr %signals)
+ %ill = call i32 @sigdelset(ptr %signals, i32 4)
+ %bus = call i32 @sigdelset(ptr %signals, i32 7)
+ %fpe = call i32 @sigdelset(ptr %signals, i32 8)
+ %segv = call i32 @sigdelset(ptr %signals, i32 11)
+ %masked = call i32 @pthread_sigmask(i32 0, ptr %signals, ptr null)
+ ret void
+}
+
 ; What a worker's thread does until it is to end.
 define ptr @worker(ptr %pool) {
 entry:
- %named = call i32 (i32, ...) @prctl(i32 15, ptr @name)
+ call void @settle()
  %sleepers = getelementptr i8, ptr %pool, i64 64
  %stop = getelementptr i8, ptr %pool, i64 128
  br label %begin

@@ -8,7 +8,6 @@ Python; they are ended before the interpreter goes, and a child made by `fork` s
 import atexit
 import ctypes
 import os
-import signal
 import sys
 import threading
 from logging import getLogger
@@ -27,7 +26,6 @@ from sardonyx.compiler.processors import SHARES, available_processors
 
 SPIN_NANOSECONDS = 100_000
 """How long a thread looks for work before it sleeps: more than what lies between two kernels."""
-_FAULTS = {signal.SIGSEGV, signal.SIGFPE, signal.SIGILL}
 _HALT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _log = getLogger("sardonyx")
 
@@ -71,16 +69,12 @@ class Pool:
             return self._code.dispatch
 
     def _start(self, worker: int, workers: int) -> None:
-        """Start threads that leave signals to the interpreter's."""
-        create = ctypes.CDLL(None).pthread_create
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FAULTS)
-        problem = 0
+        create, problem = ctypes.CDLL(None).pthread_create, 0
         while len(self._threads) < workers and not problem:
             thread = ctypes.c_ulong()
             start = ctypes.c_void_p(worker), ctypes.c_void_p(self.address)
             problem = create(ctypes.byref(thread), None, *start)
             self._threads += [] if problem else [thread]
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if problem:
             found = len(self._threads)
             _log.warning("%d of %d threads started: %s", found, workers, os.strerror(problem))

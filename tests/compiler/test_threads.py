@@ -1,6 +1,7 @@
 """Workers do every task once, in no more threads than asked for, and survive forks and exits."""
 
 import ctypes
+import signal
 import subprocess
 import sys
 import threading
@@ -193,6 +194,23 @@ def test_after_closing_callers_work_alone(pool: Pool) -> None:
     for one in (team, Team(9, pool)):
         dispatch(one, lambda begin, end: seen.add(threading.get_ident()), 64, 64)
     assert seen == {threading.get_ident()} and pool.workers == 0
+
+
+def test_workers_leave_signals_to_the_interpreter(pool: Pool) -> None:
+    team, together = Team(2, pool), threading.Barrier(2)
+    masks: dict[bool, set[int]] = {}
+
+    def look(begin: int, end: int) -> None:
+        together.wait(WAIT)
+        own = threading.get_ident() == caller
+        masks[own] = {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, ())}
+
+    caller = threading.get_ident()
+    dispatch(team, look, 2, 2)
+    faults = {signal.SIGILL, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV}
+    uncaught = {signal.SIGKILL, signal.SIGSTOP}
+    assert masks[False] == {int(number) for number in signal.valid_signals() - faults - uncaught}
+    assert not masks[True]
 
 
 MODES = """
