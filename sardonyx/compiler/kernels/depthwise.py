@@ -13,7 +13,7 @@ from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import Call, Packed, Reader, aligned
-from sardonyx.compiler.kernels.tile import ACCUMULATORS, LANE, waste
+from sardonyx.compiler.kernels.tile import ACCUMULATORS, LANE, Pixel, waste
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
 from sardonyx.dtypes import DataType
@@ -47,6 +47,7 @@ class _Problem:
     form: Convolution
     group: Group
     reader: Reader
+    pixel: Pixel
     taps: Buffer
     lanes: int
     mr: int
@@ -76,7 +77,7 @@ class _Problem:
 
 
 def depthwise_calls(
-    group: Group, reader: Reader, weights: NDArray[np.float32], target: Target
+    group: Group, reader: Reader, pixel: Pixel, weights: NDArray[np.float32], target: Target
 ) -> list[Call]:
     """One kernel; a task is some rows of an image."""
     form = group.tile
@@ -84,7 +85,7 @@ def depthwise_calls(
     channels, _, kh, kw = weights.shape
     taps = reader.packed(Packed(aligned(weights.reshape(channels, kh, kw).transpose(1, 2, 0))))
     batch, _, height, width = form.shape
-    problem = _Problem(form, group, reader, taps, target.lanes, _tile_width(width, target))
+    problem = _Problem(form, group, reader, pixel, taps, target.lanes, _tile_width(width, target))
     lines = max(1, height // BLOCKS) if isinstance(height, int) else 4
     first = symbol(BLOCK) * lines
     here = minimum(lines, height - first)
@@ -171,7 +172,7 @@ def _products(problem: _Problem, careful: bool) -> list[Statement]:
     problem.reader.forget()
     for offset in needed:
         x = problem.left + offset
-        element = problem.reader.value(form.image, (symbol(N), problem.channel, symbol(ROW), x))
+        element = problem.pixel(symbol(N), symbol(ROW), x, problem.channel)
         take: Statement = Update(PIXELS, "add", element, (offset, lane))
         if careful:
             take = Guard(-1, x, (Guard(x, width, (take,)),))

@@ -26,6 +26,8 @@ from sardonyx.loops.nodes import (
     Value,
 )
 
+Pixel = Callable[[Size, Size, Size, Size], Value]
+"""An image's element at batch, row, column and channel."""
 ACCUMULATORS = "acc"
 ROW, VECTOR, LANE = "%r", "%c", "%l"
 

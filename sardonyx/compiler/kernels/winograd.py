@@ -21,6 +21,7 @@ from sardonyx.compiler.kernels.tile import (
     LANE,
     ROW,
     VECTOR,
+    Pixel,
     Tile,
     accumulated,
     choose_tile,
@@ -90,6 +91,7 @@ class _Problem:
     form: Convolution
     group: Group
     reader: Reader
+    pixel: Pixel
     tile: Tile
     filters: Buffer
     depth: int
@@ -122,7 +124,7 @@ class _Problem:
 
 
 def winograd_calls(
-    group: Group, reader: Reader, weights: NDArray[np.float32], target: Target
+    group: Group, reader: Reader, pixel: Pixel, weights: NDArray[np.float32], target: Target
 ) -> list[Call]:
     """One kernel: patches in, products, results out."""
     form = group.tile
@@ -134,7 +136,7 @@ def winograd_calls(
     panels = -(-columns // tile.nr)
     blocks = ceil_divide(patches, height)
     each = panels if not isinstance(blocks, int) else _panels_each(panels, tile, blocks)
-    problem = _Problem(form, group, reader, tile, filters, depth, columns, height, each)
+    problem = _Problem(form, group, reader, pixel, tile, filters, depth, columns, height, each)
     made = _kernel(problem)
     return [Call(made, reader.places(made), product(form.shape) * depth * 4)]
 
@@ -205,8 +207,7 @@ def _transform_patch(problem: _Problem) -> list[Statement]:
 
     def take(row: int, column: int) -> Statement:
         place = (row * EDGE + column, symbol(LANE))
-        problem.reader.forget()
-        element = problem.reader.value(form.image, (symbol(N), channel, y + row, x + column))
+        element = problem.pixel(symbol(N), y + row, x + column, channel)
         return Update(PATCHES, "add", element, place)
 
     every = [[take(row, column) for column in range(EDGE)] for row in range(EDGE)]
