@@ -207,7 +207,7 @@ def _transform_patch(problem: _Problem) -> list[Statement]:
 
     def take(row: int, column: int) -> Statement:
         place = (row * EDGE + column, symbol(LANE))
-        element = problem.pixel(symbol(N), y + row, x + column, channel)
+        element = problem.pixel(symbol(N), (y + row, x + column), channel)
         return Update(PATCHES, "add", element, place)
 
     every = [[take(row, column) for column in range(EDGE)] for row in range(EDGE)]
