@@ -27,6 +27,9 @@ from sardonyx.loops.nodes import (
 )
 from sardonyx.loops.rewrite import merge_axes
 
+WINDOW_VECTORS = 4
+"""Vectors of channels that a window takes at once."""
+
 
 def join_calls(fusion: Fusion, group: Group) -> list[Call]:
     """Each part is computed into its place."""
@@ -88,7 +91,10 @@ def window_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     batch, channels, *sizes = form.image.shape
     axes = range(len(sizes))
     places = tuple(symbol(f"%s{axis}") for axis in axes)
-    channel, lane = symbol("%block") * lanes + symbol("%l"), symbol("%l")
+    known = channels if isinstance(channels, int) else 1
+    count = max(1, min(WINDOW_VECTORS, known // lanes))
+    lane = symbol("%v") * lanes + symbol("%l")
+    channel = symbol("%block") * (lanes * count) + lane
     bounds: list[Statement] = []
     taps: list[tuple[str, Size]] = []
     met: list[Size] = []
@@ -107,16 +113,19 @@ def window_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
                   (lane,))  # fmt: skip
 
     def over_lanes(statement: Statement) -> Loop:
-        return Loop("%l", lanes, (Guard(channel, channels, (statement,)),), Kind.VECTOR)
+        inner: tuple[Statement, ...] = (statement,)
+        if not isinstance(channels, int) or channels % (lanes * count):
+            inner = (Guard(channel, channels, inner),)
+        return Loop("%v", count, (Loop("%l", lanes, inner, Kind.VECTOR),), Kind.UNROLL)
 
     result = Read("best", form.dtype, (lane,))
     body: list[Statement] = [
-        Register("best", form.dtype, (lanes,), form.initial, lanes=True),
+        Register("best", form.dtype, (lanes * count,), form.initial, lanes=True),
         *nest(taps, (over_lanes(take),)),
         over_lanes(Store(reader.buffer(form), (symbol("%n"), channel, *places), result)),
     ]
     outer = [("%n", batch), *((f"%s{axis}", form.shape[2 + axis]) for axis in axes)]
-    loops = (*bounds, Loop("%block", ceil_divide(channels, lanes), tuple(body)))
+    loops = (*bounds, Loop("%block", ceil_divide(channels, lanes * count), tuple(body)))
     made = parallel_kernel(outer, loops)
     work = product(form.shape) * math.prod(form.kernel)
     return [Call(made, reader.places(made), work)]
