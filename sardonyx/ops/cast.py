@@ -8,7 +8,7 @@ import numpy as np
 
 from sardonyx.dims import Expression
 from sardonyx.dtypes import DataType, data_type, from_numpy
-from sardonyx.errors import ConversionError, EvaluationError, InferenceError
+from sardonyx.errors import ConversionError, EvaluationError, InferenceError, UnlistedTypeError
 from sardonyx.graph import Node, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.element_type import element_type
@@ -204,8 +204,54 @@ class Cast(Operator):
                 raise ConversionError(f"'{name}' is not an element type")
             node.set_attribute("to", int(DataType[name]))
 
+    def downgrade_24(node: Node, build: Builder) -> None:
+        if data_type(node.attribute("to")) != DataType.FLOAT8E8M0:
+            node.attributes.pop("round_mode", None)
+
+    def downgrade_19(node: Node, build: Builder) -> Any:
+        kind, saturate = data_type(node.attribute("to")), node.attribute("saturate", 1)
+        node.attributes.pop("saturate", None)
+        if saturate or kind not in _MAY_OVERFLOW:
+            return None
+        return cast_value(build, node.inputs[0], kind, saturate=0)
+
     def downgrade_6(node: Node, build: Builder) -> None:
         node.set_attribute("to", data_type(node.attribute("to")).name)
+
+
+_MAY_OVERFLOW = _FLOAT8 | {DataType.FLOAT8E8M0}
+_OVERFLOW_TO_NAN = {
+    DataType.FLOAT8E4M3FN: np.nextafter(np.float64(464), np.inf),
+    DataType.FLOAT8E4M3FNUZ: np.float64(248),
+    DataType.FLOAT8E5M2FNUZ: np.float64(61440),
+}
+"""Types without infinities, and the least magnitude that does not round to one of their numbers."""
+
+
+def cast_value(
+    build: Builder, x: Value, kind: DataType, *, saturate: int = 1, round_mode: str = "up"
+) -> Any:
+    """x in another element type, at any opset at which that can be said."""
+    for given in (kind, element_type(x)):
+        _require(given, build)
+    if round_mode != "up" and kind == DataType.FLOAT8E8M0 and build.opset < 24:
+        raise ConversionError("the attribute 'round_mode' is not there before opset 24")
+    rounding = round_mode if kind == DataType.FLOAT8E8M0 and round_mode != "up" else None
+    limit = saturate if kind in _MAY_OVERFLOW else None
+    if limit == 0 and build.opset < 19:
+        x, limit = _spoil_overflow(build, x, kind), None
+    return build.Cast(
+        x, to=int(kind), saturate=limit if build.opset >= 19 else None, round_mode=rounding
+    )
+
+
+def _spoil_overflow(build: Builder, x: Value, kind: DataType) -> Any:
+    """NaN in the place of what overflows without saturation."""
+    if kind not in _OVERFLOW_TO_NAN:
+        raise ConversionError(f"saturate=0 with {kind.text} cannot be said before opset 19")
+    wide = build.Cast(x, to=int(DataType.DOUBLE))
+    fits = build.Less(build.Abs(wide), _OVERFLOW_TO_NAN[kind])
+    return build.Where(fits, wide, np.float64(np.nan))
 
 
 class CastLike(Operator):
@@ -243,23 +289,16 @@ class CastLike(Operator):
         kind = element_type(target)
         if kind is None:
             raise ConversionError(f"the element type of '{target.name}' is not known")
-        for given in (kind, element_type(x)):
-            _require(given, build.opset)
-        narrow = kind in _FLOAT8 or kind == DataType.FLOAT8E8M0
-        return build.Cast(
-            x,
-            to=int(kind),
-            saturate=saturate if narrow and build.opset >= 19 else None,
-            round_mode=round_mode if kind == DataType.FLOAT8E8M0 else None,
-        )
+        return cast_value(build, x, kind, saturate=saturate, round_mode=round_mode)
 
 
-def _require(kind: DataType | None, opset: int) -> None:
+def _require(kind: DataType | None, build: Builder) -> None:
     """A blocker where an element type cannot be cast yet."""
-    version = Cast.at(opset)
+    version = Cast.at(build.opset)
     assert version is not None
-    if kind is not None and f"tensor({kind.text})" not in version.types(version.inputs[0]):
-        raise ConversionError(f"{kind.text} is not allowed in opset {opset}")
+    listed = kind is None or f"tensor({kind.text})" in version.types(version.inputs[0])
+    if not listed and not build.keep_types:
+        raise UnlistedTypeError(f"{kind.text} is not allowed in opset {build.opset}")
 
 
 class BitCast(Operator):
