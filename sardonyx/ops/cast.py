@@ -213,7 +213,8 @@ class Cast(Operator):
         node.attributes.pop("saturate", None)
         if saturate or kind not in _MAY_OVERFLOW:
             return None
-        return cast_value(build, node.inputs[0], kind, saturate=0)
+        (x,) = node.inputs
+        return None if x is None else cast_value(build, x, kind, saturate=0)
 
     def downgrade_6(node: Node, build: Builder) -> None:
         node.set_attribute("to", data_type(node.attribute("to")).name)
@@ -296,8 +297,9 @@ def _require(kind: DataType | None, build: Builder) -> None:
     """A blocker where an element type cannot be cast yet."""
     version = Cast.at(build.opset)
     assert version is not None
-    listed = kind is None or f"tensor({kind.text})" in version.types(version.inputs[0])
-    if not listed and not build.keep_types:
+    if kind is None or build.keep_types:
+        return
+    if f"tensor({kind.text})" not in version.types(version.inputs[0]):
         raise UnlistedTypeError(f"{kind.text} is not allowed in opset {build.opset}")
 
 

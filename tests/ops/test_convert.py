@@ -27,7 +27,7 @@ def _quantize(kind: str, attributes: str = "") -> str:
 
 def test_types_are_kept_only_when_asked(caplog: pytest.LogCaptureFixture) -> None:
     model = text_model(_quantize("int4"), 21)
-    with pytest.raises(ConversionError, match="opset that works is 21; .*types='keep'") as raised:
+    with pytest.raises(ConversionError, match=r"opset that works is 21; .*types='keep'") as raised:
         convert_opset(model, 17)
     assert "int4 is not allowed" in str(raised.value)
     older = convert_opset(model, 17, types="keep")
