@@ -60,7 +60,7 @@ def _peers(model: OldModel) -> dict[str, list[Any]]:
     for name, run in PEERS.items():
         try:
             found[name] = run(model)
-        except Exception:  # noqa: BLE001, S112 - a peer may refuse in any way
+        except Exception:  # noqa: BLE001 - a peer may refuse in any way
             continue
     return found
 

@@ -162,7 +162,7 @@ def _written(version: Version, text: str) -> OldModel:
         shape, dtype = [int(str(size)) for size in value.type.shape], value.type.element.numpy
         drawn = random.uniform(0.1, 2, shape)
         counted = np.arange(np.prod(shape, dtype=int)).reshape(shape)
-        if dtype == object:
+        if dtype.kind == "O":
             drawn = counted = np.array([f"w{item % 4}" for item in counted.flat], object)
         inputs.append((drawn if dtype.kind == "f" else counted).reshape(shape).astype(dtype))
     old = OldModel("written", write_model(model).joined(), inputs)
@@ -216,7 +216,8 @@ CLASSIFIER = f"""g (float[8,3] x) => (int64[8] y, float[8,3] z) {{
     post_transform="SOFTMAX">(x) }}"""
 REGRESSOR = f"""g (float[8,3] x) => (float[8,2] y) {{
   y = ai.onnx.ml.TreeEnsembleRegressor<{TREE}, target_treeids=[0,0,0,0],
-    target_nodeids=[1,1,2,2], target_ids=[0,1,0,1], target_weights=[1.5,-2.5,0.25,4.0], base_values=[0.5,0.25], n_targets=2>(x) }}"""
+    target_nodeids=[1,1,2,2], target_ids=[0,1,0,1], target_weights=[1.5,-2.5,0.25,4.0],
+    base_values=[0.5,0.25], n_targets=2>(x) }}"""
 RESIZED = "g (float[1,2,3,4] x) => (float[1,2,6,12] y) <float[4] s = {1.0, 1.0, 2.0, 3.0}>"
 
 WRITTEN = {
