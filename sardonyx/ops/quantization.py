@@ -105,7 +105,8 @@ class QuantizeLinear(Operator):
         offset = 0 if zero is None else spread(zero, x.shape, axis, block_size).astype(np.float32)
         if to.is_integer:
             return _saturated(np.asarray(np.rint(level).astype(np.float64) + offset), to)
-        return cast(np.asarray(level + offset), to, saturate=bool(saturate))
+        moved = np.where(offset == 0, level, level + offset)  # -0.0 + 0 would be 0
+        return cast(moved, to, saturate=bool(saturate))
 
     def upgrade_13(node: Node, build: Builder) -> None:
         # From opset 19 on, x has the scale's type.
