@@ -332,12 +332,48 @@ class BitCast(Operator):
 
     def function(build: Builder, x: Value, to: int) -> Any:
         # Between integers of one width, a cast keeps the bits.
-        source = element_type(x)
-        if source == to:
+        source, kind = element_type(x), data_type(to)
+        if source == kind:
             return build.Identity(x)
-        if _holds_whole_numbers(source) and _holds_whole_numbers(data_type(to)):
+        if _holds_whole_numbers(source) and _holds_whole_numbers(kind):
             return build.Cast(x, to=to)
+        if source is not None and source.is_integer and kind in _FRACTION_BITS:
+            return _read_float(build, x, kind)
         raise ConversionError("the bits of floats cannot be read before opset 26")
+
+
+_FRACTION_BITS = {
+    DataType.FLOAT16: 10,
+    DataType.BFLOAT16: 7,
+    DataType.FLOAT: 23,
+    DataType.DOUBLE: 52,
+}
+_UNSIGNED = {16: DataType.UINT16, 32: DataType.UINT32, 64: DataType.UINT64}
+
+
+def _read_float(build: Builder, x: Value, kind: DataType) -> Any:
+    """The number whose bits are a whole number, computed; every NaN is the usual one."""
+    fraction_bits = _FRACTION_BITS[kind]
+    exponent_bits = kind.bits - 1 - fraction_bits
+    bias = 2 ** (exponent_bits - 1) - 1
+    codes = build.Cast(build.Cast(x, to=int(_UNSIGNED[kind.bits])), to=int(DataType.UINT64))
+
+    def field(low: int, count: int) -> Any:
+        top = build.BitShift(codes, np.uint64(64 - low - count), direction="LEFT")
+        return build.Cast(
+            build.BitShift(top, np.uint64(64 - count), direction="RIGHT"), to=int(DataType.DOUBLE)
+        )
+
+    none, one, infinity, not_a_number = (np.float64(item) for item in (0, 1, np.inf, np.nan))
+    fraction, exponent = field(0, fraction_bits), field(fraction_bits, exponent_bits)
+    whole = build.Min(exponent, one)
+    scaled = build.Add(whole, build.Mul(fraction, np.float64(2.0**-fraction_bits)))
+    power = build.Pow(np.float64(2), build.Sub(build.Max(exponent, one), np.float64(bias)))
+    extreme = build.Where(build.Greater(fraction, none), not_a_number, infinity)
+    is_extreme = build.Greater(exponent, np.float64(2 * bias))
+    size = build.Where(is_extreme, extreme, build.Mul(scaled, power))
+    sign = build.Sub(one, build.Mul(field(kind.bits - 1, 1), np.float64(2)))
+    return build.Cast(build.Mul(size, sign), to=int(kind))
 
 
 def _holds_whole_numbers(kind: DataType | None) -> bool:

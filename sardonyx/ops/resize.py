@@ -321,7 +321,7 @@ _WHOLE_IN_FLOAT32 = 2**24
 def _scaled_size(size: int, factor: float, extent: np.float32) -> int:
     """A size times a factor, rounded down: in float32, as runtimes do, where that holds sizes."""
     near = np.float32(size) * extent * np.float32(factor)
-    if max(size, near) <= _WHOLE_IN_FLOAT32:
+    if size <= _WHOLE_IN_FLOAT32 and near <= _WHOLE_IN_FLOAT32:
         return int(np.floor(near))
     return math.floor(size * Fraction(float(extent)) * Fraction(float(np.float32(factor))))
 

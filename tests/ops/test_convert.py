@@ -114,3 +114,38 @@ def test_texts_are_compared_by_numbers_before_opset_19(shapes: Any) -> None:
     if a.size and b.size:
         there = run_there(sx.to_bytes(older), {"a": a, "b": b})[0]
         assert there.tolist() == result.tolist()
+
+
+EVERY_16 = np.arange(2**16, dtype=np.uint16)
+SOME_32 = np.random.default_rng(2).integers(0, 2**32, 4000, np.uint32)
+EDGES_32 = np.uint32([0, 1, 2**31, 2**31 + 1, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001,
+                      0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0x3F800000])  # fmt: skip
+SOME_64 = np.random.default_rng(3).integers(0, 2**64, 4000, np.uint64)
+EDGES_64 = np.uint64([0, 1, 2**63, 2**63 + 1, 0x7FF << 52, 0xFFF << 52, 0x7FF8 << 48, (1 << 52) - 1,
+                      1 << 52, (0x7FF << 52) - 1, 0x3FF << 52])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "codes"),
+    [
+        ("uint16", "float16", EVERY_16),
+        ("int16", "float16", EVERY_16.view(np.int16)),
+        ("int16", "bfloat16", EVERY_16.view(np.int16)),
+        ("uint32", "float", np.concatenate([SOME_32, EDGES_32])),
+        ("int32", "float", np.concatenate([SOME_32, EDGES_32]).view(np.int32)),
+        ("int64", "double", np.concatenate([SOME_64, EDGES_64]).view(np.int64)),
+    ],
+)
+def test_numbers_are_made_of_bits_before_opset_26(source: str, kind: str, codes: Any) -> None:
+    element = sx.DataType[kind.upper()]
+    text = f"g ({source}[n] x) => ({kind}[n] y) {{ y = BitCast<to={int(element)}>(x) }}"
+    older = convert_opset(text_model(text, 26), 17)
+    wanted = codes.view(element.numpy)
+    results = [run_model(older, {"x": codes})[0]]
+    if kind != "bfloat16":
+        results += run_there(sx.to_bytes(older), {"x": codes})
+    for result in results:
+        assert result.dtype == wanted.dtype
+        same = wanted == wanted  # noqa: PLR0124 - not a NaN
+        assert np.array_equal(result == result, same)  # noqa: PLR0124
+        assert result[same].tobytes() == wanted[same].tobytes()
