@@ -4,6 +4,8 @@ from sardonyx.compiler.lowerings import (
     contraction,
     cumulative,
     einsum,
+    features,
+    forest,
     indexing,
     movement,
     pointwise,
@@ -17,7 +19,7 @@ from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, 
 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
-    quantization, scattering, sliding,
+    quantization, scattering, features, forest, sliding,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
