@@ -4,7 +4,7 @@ A tile is mr pixels of a row by nr output channels; every tap of the filter adds
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Fusion, Group
-from sardonyx.compiler.kernels.blocks import PANEL, START, Lines, blocked_kernel
+from sardonyx.compiler.kernels.blocks import PANEL, Lines, blocked_kernel
 from sardonyx.compiler.kernels.depthwise import depthwise_calls
 from sardonyx.compiler.kernels.image import N, place_names, read_image
 from sardonyx.compiler.kernels.nest import parallel_kernel
@@ -46,6 +46,8 @@ from sardonyx.loops.nodes import (
 from sardonyx.loops.rewrite import merge_axes
 
 G, C = "%g", "%ch"
+USUAL_WIDTH = 28
+"""Pixels of a row, to choose a tile where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,9 @@ def _known(size: Size) -> int:
 def _rows(form: Convolution, taps: Sequence[int]) -> Size:
     """Pixels that lie in a row; all of them where a filter is a single tap."""
     flat = {*taps, *form.strides} == {1} and not any(form.pads) and not form.spreads
-    return product((form.shape[0], *form.shape[2:])) if flat else form.shape[-1]
+    if flat:
+        return product((form.shape[0], *form.shape[2:]))
+    return form.shape[-1] if isinstance(form.shape[-1], int) else USUAL_WIDTH
 
 
 def _right_side(
@@ -154,7 +158,8 @@ def _product_kernel(problem: _Problem, target: Target) -> Kernel:
     lines = None
     size = 4 * problem.depth * form.groups
     if row_name == problem.names[-1] and axes and axes[-1][0] == problem.names[-2:][0]:
-        across = sizes[-1] * form.strides[-1] if isinstance(sizes[-1], int) else 64
+        width = sizes[-1] if isinstance(sizes[-1], int) else USUAL_WIDTH // 2
+        across = width * form.strides[-1]
         count = target.second_cache // 2 // max(size * across * form.strides[-2], 1)
         lines = Lines(*axes.pop(), max(1, min(count, 8)))
     if form.groups == 1:
@@ -163,8 +168,13 @@ def _product_kernel(problem: _Problem, target: Target) -> Kernel:
     panels = ceil_divide(problem.columns, problem.tile.nr)
     in_block = max(1, target.second_cache // 2 // (size * problem.tile.mr))
 
-    def one_tile(tile: Tile) -> list[Statement]:
-        return _one_tile(problem, tile, row_name)
+    def one_tile(tile: Tile, row_at: Callable[[Size], Size]) -> list[Statement]:
+        def at(row: Size) -> tuple[Size, ...]:
+            """The image and the places of a tile's row."""
+            names = (N, *problem.names)
+            return tuple(row_at(row) if name == row_name else symbol(name) for name in names)
+
+        return _one_tile(problem, tile, at)
 
     return blocked_kernel(outer, gone, rows, problem.tile, panels, in_block, one_tile, lines)
 
@@ -181,16 +191,11 @@ def _left(problem: _Problem, batch: Size, places: Sequence[Size], channel: Size)
     return problem.pixel(batch, met, symbol(G) * problem.depth + channel)
 
 
-def _one_tile(problem: _Problem, tile: Tile, row_name: str) -> list[Statement]:
+def _one_tile(
+    problem: _Problem, tile: Tile, at: Callable[[Size], tuple[Size, ...]]
+) -> list[Statement]:
     form, reader, root = problem.form, problem.reader, problem.group.root
     result = reader.buffer(root)
-
-    def at(row: Size) -> tuple[Size, ...]:
-        """The image and the places of a tile's row."""
-        return tuple(
-            symbol(START) + row if name == row_name else symbol(name)
-            for name in (N, *problem.names)
-        )
 
     def left(row: Size) -> Value:
         batch, *places = at(row)
