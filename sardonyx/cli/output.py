@@ -2,10 +2,12 @@
 
 import json
 import math
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 PATIENCE = 1.0
@@ -119,6 +121,28 @@ def _print_rich(
     if title:
         console.print(Text(title, style="bold"))
     console.print(table)
+
+
+def print_bars(rows: Sequence[tuple[str, float, float]], text: Callable[[float], str]) -> None:
+    """Plot two figures for each name: solid up to the first, pale from there to the second."""
+    solid, pale = ("█", "░") if in_terminal() else ("#", ".")
+    names = max(len(name) for name, _, _ in rows)
+    labels = max(len(text(end)) for _, _, end in rows)
+    longest = max(end for _, _, end in rows) or 1.0
+    room = max(8, min(shutil.get_terminal_size().columns if in_terminal() else 80, 120) - names
+               - labels - 6)  # fmt: skip
+    for name, middle, end in rows:
+        first, last = (max(1, round(figure / longest * room)) for figure in (middle, end))
+        bar = solid * first + pale * (last - first)
+        print(f"  {name:<{names}}  {bar} {text(end)}")
+
+
+def report_written(target: Path, said: dict[str, Any], *, as_json: bool) -> None:
+    """Say that a file was written; programs also learn its size and what else there is to say."""
+    if as_json:
+        print_json({"target": str(target), "file_bytes": target.stat().st_size} | said)
+    else:
+        print_line(f"wrote {target}")
 
 
 def bytes_text(count: float) -> str:
