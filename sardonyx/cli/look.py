@@ -53,7 +53,7 @@ def diff(
     ] = 1,
     json: AsJson = False,
 ) -> None:
-    """Show what differs between two models; exit code 1 if anything."""
+    """Show what differs between two models, if anything does."""
     from sardonyx.cli.inspect import show_differences
 
     if show_differences(left, right, runs, as_json=json):
@@ -95,7 +95,7 @@ def coverage(
 
 
 def doctor(json: AsJson = False) -> None:
-    """Show versions, processor, threads, limits and known problems."""
+    """Show versions, processor, limits and known problems."""
     from sardonyx.cli.doctor import show_machine
 
     show_machine(as_json=json)

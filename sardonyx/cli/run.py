@@ -106,19 +106,20 @@ def _value_rows(values: dict[str, Any]) -> Iterable[tuple[str, str, str, str]]:
     for name, value in values.items():
         if isinstance(value, np.ndarray | np.generic):
             array = np.asarray(value)
-            yield name, f"{array.dtype}{list(array.shape)}", _range(array), _beginning(array)
+            shape = ",".join(map(str, array.shape))
+            yield name, f"{array.dtype}[{shape}]", _range(array), _beginning(array)
         else:
             yield name, type(value).__name__, "", str(value)[:200]
 
 
 def _range(array: Any) -> str:
     """The smallest and the largest element, and how many are no numbers."""
-    if array.dtype.kind not in "fiuV" or not array.size:
+    if array.dtype.kind not in "fiuV" or array.size < 2:
         return ""
     plain = array.astype(np.float32) if array.dtype.kind == "V" else array
     finite = plain[np.isfinite(plain)]
     missing = plain.size - finite.size
-    text = f"{finite.min():.4g} .. {finite.max():.4g}" if finite.size else "-"
+    text = f"{_number(finite.min())} .. {_number(finite.max())}" if finite.size else "-"
     return f"{text}, {missing} not finite" if missing else text
 
 
@@ -126,8 +127,11 @@ def _beginning(array: Any) -> str:
     """The first elements, in one line."""
     plain = array.astype(np.float32) if array.dtype.kind == "V" else array
     first = plain.reshape(-1)[:_LISTED]
-    shown = [f"{item:.4g}" if first.dtype.kind == "f" else str(item) for item in first.tolist()]
-    return " ".join(shown) + (" …" if plain.size > _LISTED else "")
+    return " ".join(map(_number, first.tolist())) + (" …" if plain.size > _LISTED else "")
+
+
+def _number(item: Any) -> str:
+    return f"{item:.4g}" if isinstance(item, float | np.floating) else str(item)
 
 
 def _described(values: dict[str, Any]) -> dict[str, Any]:

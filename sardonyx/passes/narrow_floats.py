@@ -30,8 +30,8 @@ def convert_floats(model: Model, to: str) -> Model:
 
     >>> import sardonyx as sx
     >>> half = convert_floats(sx.load("examples/digits.onnx"), "float16")
-    >>> half.graph.outputs[0].type, half.graph.initializers[0].tensor.dtype.name
-    (TensorType(float[batch,10]), 'FLOAT16')
+    >>> str(half.graph.outputs[0].type), half.graph.initializers[0].tensor.dtype.name
+    ('float[batch,10]', 'FLOAT16')
     """
     if to not in _NARROW:
         raise ConversionError(f"floats cannot become '{to}'", hint=f"choose {' or '.join(_NARROW)}")
