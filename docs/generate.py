@@ -14,6 +14,7 @@ from sardonyx.ops.coverage import cover_domains, cover_operators
 sys.path.insert(0, str(Path(__file__).parent))
 from pictures import PICTURES, TEXTS
 
+WIDEST = 88
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results.json"
 
 
@@ -98,7 +99,7 @@ def described(name: str, value: Any) -> list[str]:
         if not isinstance(value, property) and not (
             inspect.isclass(value) and issubclass(value, enum.Enum)
         ):
-            lines += ["```python", f"{name}{inspect.signature(value)}", "```", ""]
+            lines += ["```python", signature_text(name, inspect.signature(value)), "```", ""]
     except (TypeError, ValueError):
         lines = []
     fenced = False
@@ -111,6 +112,22 @@ def described(name: str, value: Any) -> list[str]:
             fenced = False
         lines.append(line)
     return [*lines, *(["```"] if fenced else []), ""]
+
+
+def signature_text(name: str, signature: inspect.Signature) -> str:
+    """A signature without the homes of its types; a long one with a line for each parameter."""
+    text = re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", f"{name}{signature}")
+    if len(text) <= WIDEST:
+        return text
+    rows, marked = [], False
+    for parameter in signature.parameters.values():
+        if parameter.kind == parameter.KEYWORD_ONLY and not marked:
+            rows.append("*")
+        marked = marked or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        rows.append(re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", str(parameter)))
+    end = text.rpartition(") -> ")[2] if ") -> " in text else ""
+    lines = [f"{name}(", *(f"    {row}," for row in rows), f") -> {end}" if end else ")"]
+    return "\n".join(lines)
 
 
 def operators_page() -> str:

@@ -17,7 +17,6 @@ from sardonyx.cli.output import (
     report_written,
     waiting,
 )
-from sardonyx.cli.session import known_sizes
 from sardonyx.dims import HIDDEN
 from sardonyx.format.files import replacing
 from sardonyx.format.outline import outline
@@ -32,7 +31,7 @@ def show_model(
 ) -> None:
     """Print what a model is."""
     model = sx.load(path)
-    sizes = known_sizes(model, dims) if dims else {}
+    sizes = _sizes(model, dims) if dims else {}
     with waiting("looking at the model"):
         summary = sx.summarize(model, sizes)
     statistics = _statistics(model) if weights else []
@@ -61,6 +60,13 @@ def show_model(
     if graph:
         print_line()
         print(outline(model))
+
+
+def _sizes(model: sx.Model, dims: list[str]) -> dict[str, int]:
+    """What --dim says; what runs models is only loaded for this."""
+    from sardonyx.cli.session import known_sizes
+
+    return known_sizes(model, dims)
 
 
 def disk_size(path: Path, summary: Summary) -> int:
