@@ -61,6 +61,13 @@ def test_five_thousand_nodes_paint_at_every_scale(window: Browser, tmp_path: Pat
         assert window.run_later("requestAnimationFrame(() => done(app.current.drawn.nodes))") > 0
 
 
+def test_labels_are_shapes(window: Browser, tmp_path: Path) -> None:
+    show(window, tmp_path, network(5))
+    types = ["float[1,3,n]", "float[]", "float[a,min(b, c),2]", "seq(float)"]
+    labels = window.run("return arguments[0].map(shapeLabel)", types)
+    assert labels == ["1×3×n", "scalar", "a×min(b, c)×2", ""]
+
+
 def test_the_page_asks_the_network_for_nothing(window: Browser, tmp_path: Path) -> None:
     show(window, tmp_path, network(50))
     fetched = window.run("return performance.getEntriesByType('resource').map((one) => one.name)")
@@ -214,6 +221,9 @@ def test_comparison_selects_twins_and_shares_the_legend(window: Browser, tmp_pat
     window.run("document.querySelector('#legend button').click()")
     families = window.run("return app.views.map((view) => view.family)")
     assert families[0] == families[1] >= 0
+    show(window, tmp_path, before, compare=after, names=("before", "after"))
+    assert "only before" in window.text("#legend")
+    assert "OPERATORS: BEFORE, AFTER" in window.text("#panel")
 
 
 def test_a_profile_colours_and_lists(window: Browser, tmp_path: Path) -> None:
