@@ -89,9 +89,11 @@ def kernels() -> str:
     assert model.graph is not None
     groups: dict[str, int] = {}
     made: dict[str, int] = {}
-    for node, row in zip(model.graph.nodes, compile_model(model).explain(), strict=True):
-        if row.kernel[-1:].isdigit():
-            made[node.output.name] = groups.setdefault(row.kernel, len(groups))
+    kernels = {row.node: row.kernel for row in compile_model(model).explain()}
+    for node in model.graph.nodes:
+        kernel = kernels.get(node.where(), "")
+        if kernel[-1:].isdigit():
+            made[node.output.name] = groups.setdefault(kernel, len(groups))
     return draw_graph(model, made)
 
 

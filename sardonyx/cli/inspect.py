@@ -176,7 +176,7 @@ def report_problems(path: Path, *, full: bool, as_json: bool) -> bool:
     else:
         errors = sum(finding.severity == "error" for finding in findings)
         for finding in findings:
-            print_line(f"{finding.severity}: {finding}")
+            print_line(str(finding), finding.severity)
         print_line(f"{path}: {errors} errors, {len(findings) - errors} warnings")
     return sound
 
@@ -204,7 +204,8 @@ def _side(item: Any) -> str:
 
 def show_text(path: Path, output: Path | None, *, as_json: bool) -> None:
     """Print a model's text, or write it."""
-    text = sx.to_text(sx.load(path))
+    with waiting("writing text"):
+        text = sx.to_text(sx.load(path))
     if output is None:
         _print_text({"file": str(path)}, text, as_json=as_json)
         return

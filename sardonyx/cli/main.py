@@ -4,7 +4,6 @@ Nothing but the standard library and typer is imported before a verb runs: help 
 """
 
 import logging
-import sys
 import traceback
 from collections import Counter
 from typing import Annotated, Any
@@ -32,16 +31,22 @@ class Verbs(TyperGroup):
         except (SardonyxError, OSError, MemoryError) as error:
             if isinstance(error, BrokenPipeError):
                 raise
-            print(f"error: {one_line(error)}", file=sys.stderr)
+            _complain("error", one_line(error))
             if verbose:
                 traceback.print_exc()
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
-            print("error: interrupted", file=sys.stderr)
+            _complain("error", "interrupted")
             raise typer.Exit(130) from None
         finally:
             for handler in logging.getLogger("sardonyx").handlers:
                 handler.flush()
+
+
+def _complain(label: str, text: str) -> None:
+    from sardonyx.cli.output import complain
+
+    complain(label, text)
 
 
 def one_line(error: BaseException) -> str:
@@ -105,14 +110,14 @@ class _ToStderr(logging.Handler):
         """Write one line."""
         self._seen[str(record.msg)] += 1
         if self._verbose or self._seen[str(record.msg)] == 1:
-            print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr)
+            _complain(record.levelname.lower(), record.getMessage())
 
     def flush(self) -> None:
         """Say how many lines were left out."""
         left = sum(count - 1 for count in self._seen.values())
         self._seen.clear()
         if left and not self._verbose:
-            print(f"warning: {left} more like it, which -v shows", file=sys.stderr)
+            _complain("warning", f"{left} more like it, which -v shows")
 
 
 def main() -> None:

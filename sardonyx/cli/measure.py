@@ -19,7 +19,7 @@ Inputs = Annotated[
 Provider = Annotated[str | None, typer.Option("--provider", help="The execution provider.")]
 Seed = Annotated[int, typer.Option("--seed", help="For random inputs.")]
 Threads = Annotated[
-    int | None, typer.Option("--threads", min=1, help="How many threads a run may use.")
+    int | None, typer.Option("--threads", min=1, max=1024, help="How many threads a run may use.")
 ]
 
 

@@ -29,6 +29,8 @@ class PeerSession:
 
 def open_peer(name: str, threads: int | None = None) -> Callable[[bytes], PeerSession]:
     """What makes a session of another runtime from a model's bytes."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise InputError(f"'{name}' is not the name of a package", hint="such as onnxruntime")
     try:
         module = import_module(name)
     except ImportError:

@@ -10,12 +10,12 @@ import numpy as np
 
 import sardonyx as sx
 from sardonyx.cli.output import (
+    complain,
     milliseconds,
     print_json,
     print_line,
     print_table,
     waiting,
-    warn,
 )
 from sardonyx.cli.session import Request
 from sardonyx.errors import InputError
@@ -40,7 +40,8 @@ def run_model(
     problems = [item for item in sx.find_problems(model) if item.severity == "error"]
     checked = time.perf_counter()
     if problems:
-        warn(f"breaks {len(problems)} rules: see `sardonyx check {request.path}`; running anyway")
+        rules = f"breaks {len(problems)} rules: see `sardonyx check {request.path}`"
+        complain("warning", f"{rules}; running anyway")
     feeds = request.feeds(model)
     session = request.session(model)
     ready = time.perf_counter()

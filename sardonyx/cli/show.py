@@ -38,7 +38,9 @@ def view(
     input: Inputs = None,
     dim: Dims = None,
     seed: Seed = 0,
-    port: Annotated[int, typer.Option(help="The port on this machine; 0 takes a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port on this machine; 0 takes a free one.")
+    ] = 0,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
     json: AsJson = False,
 ) -> None:

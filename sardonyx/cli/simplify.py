@@ -46,6 +46,10 @@ def read_shapes(words: Iterable[str]) -> dict[str, tuple[Dimension, ...]]:
         sizes = [part.strip() for part in said.split(",")] if said else []
         if not all(sizes):
             raise InputError(f"'{word}' has an empty size", hint="write NAME=SIZE,SIZE,...")
+        if any(size.startswith("-") for size in sizes):
+            raise InputError(
+                f"'{word}' has a negative size", hint="write a name for a size that stays open"
+            )
         shapes[name] = tuple(int(size) if size.isdigit() else size for size in sizes)
     return shapes
 

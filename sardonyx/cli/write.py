@@ -67,7 +67,8 @@ def infer_model(path: Path, target: Path, *, strict: bool, as_json: bool) -> Non
 
 def extract_part(path: Path, target: Path, inputs: str, outputs: str, *, as_json: bool) -> None:
     """Write a part of a model."""
-    part = sx.extract_model(sx.load(path), _names(inputs), _names(outputs))
+    with waiting("extracting"):
+        part = sx.extract_model(sx.load(path), _names(inputs), _names(outputs))
     write(part, target, as_json=as_json)
 
 
@@ -85,7 +86,9 @@ def merge_pair(
         if not sign or not source or not end:
             raise InputError(f"'{word}' is not of the form OUTPUT:INPUT")
         pairs[source] = end
-    write(sx.merge_models(sx.load(first), sx.load(second), pairs), target, as_json=as_json)
+    with waiting("merging"):
+        both = sx.merge_models(sx.load(first), sx.load(second), pairs)
+    write(both, target, as_json=as_json)
 
 
 def change_metadata(path: Path, entries: list[str], output: Path | None, *, as_json: bool) -> None:

@@ -3,17 +3,15 @@
 from collections.abc import Iterator
 
 from sardonyx.compiler.build import Built, Step, build_steps
-from sardonyx.compiler.emit_engine import Engine, host_target
-from sardonyx.compiler.emit_program import emit_program
-from sardonyx.compiler.lower import Lowered, lower_graph
-from sardonyx.compiler.lowerings import LOWERINGS
-from sardonyx.compiler.segment import Kernels, Segment
+from sardonyx.compiler.emit_engine import host_target
+from sardonyx.compiler.emit_text import assembly_text, llvm_text
+from sardonyx.compiler.expand import lower_model
+from sardonyx.compiler.lower import Lowered
 from sardonyx.errors import InputError
 from sardonyx.graph import Graph, Model
 from sardonyx.loops import kernel_text
 from sardonyx.ops.catalog import standard
 from sardonyx.ops.evaluate import Evaluator
-from sardonyx.ops.infer import Inference
 
 COMPILED_STAGES = ("fuse", "loops", "llvm", "assembly")
 """The stages behind those of `passes.stages`, in order."""
@@ -30,23 +28,17 @@ def compiled_text(model: Model, stage: str, *, target: str | None = None) -> str
         known = ", ".join(COMPILED_STAGES)
         raise InputError(f"there is no stage '{stage}'", hint=f"the stages are: {known}")
     evaluator = Evaluator(model, catalog=standard())
-    inference = Inference(evaluator.model, standard())
-    inference.run()
-    lowered = lower_graph(evaluator, inference.facts, LOWERINGS, standard())
+    lowered, _ = lower_model(evaluator, standard())
     chosen = host_target(target)
     built = build_steps(evaluator.graph, lowered, chosen)
     if stage == "fuse":
         return "\n".join(_fused(built, evaluator.graph, lowered))
-    kernels = Kernels()
-    segments = [Segment.of(step, kernels) for step in built.steps if isinstance(step, Step)]
+    calls = [call for step in built.steps if isinstance(step, Step) for call in step.calls]
+    kernels = {kernel_text(call.kernel): call.kernel for call in calls}
     if stage == "loops":
-        return "\n\n".join(map(kernel_text, kernels.unique))
-    engine = emit_program(kernels.unique, [segment.emitted for segment in segments], chosen)
-    return str(engine.module) if stage == "llvm" else _assembly(engine)
-
-
-def _assembly(engine: Engine) -> str:
-    return str(engine.machine.emit_assembly(engine.module))
+        return "\n\n".join(kernels)
+    show = llvm_text if stage == "llvm" else assembly_text
+    return show(list(kernels.values()), chosen)
 
 
 def _fused(built: Built, graph: Graph, lowered: Lowered) -> Iterator[str]:

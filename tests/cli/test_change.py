@@ -247,6 +247,7 @@ def test_simplify_options(tmp_path: Path) -> None:
     target.unlink()
     assert "no input 'w'" in fails("simplify", source, target, "--input-shape", "w=1")
     assert "NAME=SIZE" in fails("simplify", source, target, "--input-shape", "4,6")
+    assert "negative size" in fails("simplify", source, target, "--input-shape", "x=-1,6")
     assert "empty size" in fails("simplify", source, target, "--input-shape", "x=4,,6")
     assert "no pass 'nothing'" in fails("simplify", source, target, "--skip", "nothing")
     assert "no level 9" in fails("optimize", source, target, "--level", "9")

@@ -212,6 +212,9 @@ def test_mistakes(double: Path, tmp_path: Path) -> None:
     assert "expects float[n,2]" in fails("run", double, "--input", "x=[[1, 2, 3]]")
     assert "available are" in fails("run", double, "--provider", "Nobody")
     assert "regular expression" in fails("run", double, "--intermediates", "(")
+    (tmp_path / "bad.txt").write_text("1 2")
+    assert "give one of: .npy" in fails("run", double, "--input", f"x={tmp_path / 'bad.txt'}")
+    assert "not the name of a package" in fails("bench", double, "--against", "../x")
     assert "is not installed" in fails("compare", double, "--against", "no_such_runtime")
     assert "no runtime" in fails("bench", double, "--against", "json")
     assert "dynamic dimension 'm'; the dynamic dimensions are: n" in fails(
@@ -231,7 +234,14 @@ def test_an_error_in_a_made_up_run_names_the_free_dimensions(tmp_path: Path) -> 
 
 
 def test_usage_errors_exit_with_2(double: Path) -> None:
-    for words in (["run"], ["bench", double, "-n", "0"], ["run", double, "--bogus"], ["fly"]):
+    for words in (
+        ["run"],
+        ["bench", double, "-n", "0"],
+        ["bench", double, "--threads", "0"],
+        ["run", double, "--bogus"],
+        ["view", double, "--port", "99999"],
+        ["fly"],
+    ):
         assert invoke(*words, code=2).stderr
 
 

@@ -130,6 +130,11 @@ def test_version_and_verbose() -> None:
         assert lines[0].startswith("error: ") and lines[1].startswith("Traceback")
 
 
+def test_an_error_in_a_terminal_is_marked() -> None:
+    content, code = in_terminal(80, "check", "absent.onnx")
+    assert code == 1 and content.startswith("\x1b[1;31merror\x1b[0m: cannot open")
+
+
 def test_lines_that_repeat_are_counted(tmp_path: Path) -> None:
     """A model in which two values are made twice, each by equal constants."""
     path = tmp_path / "twice.onnx"

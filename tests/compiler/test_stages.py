@@ -24,8 +24,8 @@ def test_kernels_name_what_they_compute_and_the_rest_says_why() -> None:
 def test_every_stage_is_text_of_its_own_kind() -> None:
     texts = {stage: sx.text_after(model(), stage) for stage in sx.stage_names()}
     assert texts["loops"].startswith("kernel(") and "vector" in texts["loops"]
-    assert "define void @segment0" in texts["llvm"]
-    assert "segment0:" in texts["assembly"]
+    assert 'define void @"kernel0"' in texts["llvm"]
+    assert "kernel0:" in texts["assembly"]
     assert len(set(texts.values())) == len(texts) or texts["inline"] == texts["upgrade"]
     with pytest.raises(sx.InputError, match="the stages are: load"):
         sx.text_after(model(), "later")
