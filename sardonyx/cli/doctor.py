@@ -11,7 +11,7 @@ from typing import Any
 from sardonyx.cli.output import bytes_text, print_facts, print_json, waiting
 from sardonyx.cli.probe import probe_targets
 from sardonyx.compiler.emit_engine import host_features, host_target
-from sardonyx.compiler.threads import available_threads
+from sardonyx.runtime.processors import thread_limits
 from sardonyx.version import VERSION
 
 _NEEDED = ("numpy", "ml_dtypes", "protobuf", "llvmlite", "typer", "rich")
@@ -48,7 +48,7 @@ def show_machine(*, as_json: bool) -> None:
     ]
     rows += [("tried", f"{name}: {outcome}") for name, outcome in facts["targets"].items()]
     rows += [
-        ("threads", f"{facts['threads']} usable of {facts['cores']}"),
+        ("threads", f"{facts['threads']} of {facts['cores']}: {facts['threads_because']}"),
         ("quota", "none" if quota is None else f"{quota:g} processors"),
         ("memory", "unknown" if memory is None else bytes_text(memory)),
         ("memory limit", "none" if limit is None else bytes_text(limit)),
@@ -62,6 +62,7 @@ def show_machine(*, as_json: bool) -> None:
 
 def examine() -> dict[str, Any]:
     """What `doctor` shows, as plain values."""
+    limits = thread_limits()
     facts: dict[str, Any] = {
         "sardonyx": VERSION,
         "python": platform.python_version(),
@@ -72,9 +73,10 @@ def examine() -> dict[str, Any]:
         "features": [name for name in _FEATURES if name in host_features()],
         "target": host_target().name,
         "targets": probe_targets(),
-        "cores": os.cpu_count() or 1,
-        "threads": available_threads(),
-        "cpu_quota": _cpu_quota(),
+        "cores": limits.processors,
+        "threads": limits.threads,
+        "threads_because": limits.reason,
+        "cpu_quota": limits.quota,
         "memory_bytes": _memory(),
         "memory_limit_bytes": _memory_limit(),
         "needed": {name: _version(name) for name in _NEEDED},
@@ -87,10 +89,10 @@ def find_problems(facts: dict[str, Any]) -> Iterator[str]:
     """What of the facts will make trouble, and what to do.
 
     >>> list(find_problems({"needed": {"numpy": None}, "targets": {"avx2": "died of SIGILL"},
-    ...     "target": "avx2", "threads": 4, "cpu_quota": 1.5, "memory_limit_bytes": None}))
+    ...     "target": "avx2", "cpu_quota": 0.5, "memory_limit_bytes": None}))
     ['numpy is missing: pip install numpy',
      'machine code for avx2 fails (died of SIGILL): choose a lower target',
-     'threads: 4 may run, but the container has 1.5 processors: set intra_op_num_threads']
+     'the container has 0.5 processors: a run is halted for a part of the time']
     """
     for name, version in facts["needed"].items():
         if version is None:
@@ -98,12 +100,9 @@ def find_problems(facts: dict[str, Any]) -> Iterator[str]:
     for name, outcome in facts["targets"].items():
         if outcome != "runs":
             yield f"machine code for {name} fails ({outcome}): choose a lower target"
-    threads, quota = facts["threads"], facts["cpu_quota"]
-    if quota is not None and threads > max(1, quota):
-        yield (
-            f"threads: {threads} may run, but the container has {quota:g} processors: "
-            "set intra_op_num_threads"
-        )
+    if facts["cpu_quota"] is not None and facts["cpu_quota"] < 1:
+        share = f"{facts['cpu_quota']:g} processors"
+        yield f"the container has {share}: a run is halted for a part of the time"
     limit = facts["memory_limit_bytes"]
     if limit is not None and limit < _LITTLE_MEMORY:
         yield f"memory: the container has only {bytes_text(limit)}"
@@ -132,17 +131,6 @@ def _processor() -> str:
         if key.strip() == "model name":
             return said.strip()
     return platform.processor()
-
-
-def _cpu_quota() -> float | None:
-    """How many processors a container may use; None where it is not limited."""
-    quota, _, period = _read("/sys/fs/cgroup/cpu.max").strip().partition(" ")
-    if not quota:
-        quota = _read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").strip()
-        period = _read("/sys/fs/cgroup/cpu/cpu.cfs_period_us").strip()
-    if not quota.isdigit() or not period.isdigit() or not int(period):
-        return None
-    return int(quota) / int(period)
 
 
 def _memory() -> int | None:

@@ -174,8 +174,9 @@ def test_doctor_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
         "needed": {"numpy": None},
         "targets": {"avx512": "died of SIGILL"},
         "target": "avx512",
-        "threads": 8,
-        "cpu_quota": 2.0,
+        "threads": 1,
+        "threads_because": "the quota of the container",
+        "cpu_quota": 0.5,
         "memory_limit_bytes": 1 << 28,
     }
     monkeypatch.setattr(doctor, "examine", lambda: told_facts | facts)
@@ -184,7 +185,7 @@ def test_doctor_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     ) | {"features": [], "cores": 8, "memory_bytes": None, "optional": {"onnx": None}}
     told_facts["problems"] = list(find_problems(facts))
     shown = invoke("doctor").stdout
-    for text in ("numpy MISSING", "fails (died of SIGILL)", "has 2 processors", "only 256.0 MiB"):
+    for text in ("numpy MISSING", "fails (died of SIGILL)", "has 0.5 processors", "only 256.0 MiB"):
         assert text in shown
 
 
