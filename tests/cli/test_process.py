@@ -164,6 +164,16 @@ ENDLESS = (
 )
 
 
+def wait_for_verb(process: int) -> None:
+    """Wait until a process is well inside its verb: before, it has nothing of NumPy loaded."""
+    loaded = Path(f"/proc/{process}/maps")
+    for _ in range(600):
+        if not loaded.exists() or "multiarray" in loaded.read_text():
+            break
+        time.sleep(0.1)
+    time.sleep(2 if loaded.exists() else 6)
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -185,7 +195,7 @@ def test_interrupted_verbs_leave_no_file(words: list[str], tmp_path: Path) -> No
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    time.sleep(4)
+    wait_for_verb(running.pid)
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=60)
     assert running.returncode == 130, errors
