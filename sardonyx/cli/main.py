@@ -36,6 +36,9 @@ class Verbs(TyperGroup):
                 traceback.print_exc()
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
+            # Python remembers an interrupt inside an `exec` of text, such as those that make
+            # dataclasses, until the next one, and would end by the signal in place of the code.
+            exec("")
             _complain("error", "interrupted")
             raise typer.Exit(130) from None
         finally:

@@ -203,6 +203,21 @@ def test_interrupted_verbs_leave_no_file(words: list[str], tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == [model]
 
 
+def test_an_interrupt_inside_an_exec_has_the_same_code() -> None:
+    """Python ends by the signal if it last saw one escape from an `exec` of text."""
+    program = (
+        "import sardonyx.cli.inspect as verb\n"
+        "def stop(*words, **options): exec('raise KeyboardInterrupt')\n"
+        "verb.show_model = stop\n"
+        "from sardonyx.cli.main import app\n"
+        "app(['inspect', 'm.onnx'])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (found.returncode, found.stderr) == (130, "error: interrupted\n")
+
+
 def test_a_write_that_is_interrupted_leaves_the_file_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
