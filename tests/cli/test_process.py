@@ -203,8 +203,8 @@ def test_interrupted_verbs_leave_no_file(words: list[str], tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == [model]
 
 
-def test_an_interrupt_inside_an_exec_has_the_same_code() -> None:
-    """Python ends by the signal if it last saw one escape from an `exec` of text."""
+def test_an_interrupt_inside_an_exec_has_the_same_code(tmp_path: Path) -> None:
+    """A module's process ends by the signal if Python last saw one escape from an `exec`."""
     program = (
         "import sardonyx.cli.inspect as verb\n"
         "def stop(*words, **options): exec('raise KeyboardInterrupt')\n"
@@ -212,9 +212,11 @@ def test_an_interrupt_inside_an_exec_has_the_same_code() -> None:
         "from sardonyx.cli.main import app\n"
         "app(['inspect', 'm.onnx'])"
     )
+    (tmp_path / "stopped.py").write_text(program)
     found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
-    )
+        [sys.executable, "-m", "stopped"], capture_output=True, text=True, check=False,
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
     assert (found.returncode, found.stderr) == (130, "error: interrupted\n")
 
 
