@@ -14,6 +14,12 @@ def convert(
     model: ModelPath,
     target: Target,
     opset: Annotated[int | None, typer.Option(help="Convert to this opset version.")] = None,
+    keep_types: Annotated[
+        bool,
+        typer.Option(
+            "--keep-types", help="Keep element types that an older opset does not list, and say so."
+        ),
+    ] = False,
     ir: Annotated[int | None, typer.Option(help="Write this IR version.")] = None,
     compat: Annotated[
         str | None, typer.Option(help="Write what a release reads, such as 'onnxruntime>=1.20'.")
@@ -39,7 +45,8 @@ def convert(
     from sardonyx.cli.write import convert_model
 
     convert_model(
-        model, target, opset=opset, ir=ir, compat=compat, external=external_data, embed=embed,
+        model, target, opset=opset, keep_types=keep_types, ir=ir, compat=compat,
+        external=external_data, embed=embed,
         floats=[name for name, wanted in (("float16", fp16), ("bfloat16", bf16)) if wanted],
         as_json=json,
     )  # fmt: skip

@@ -38,18 +38,20 @@ def _is_external(model: sx.Model) -> bool:
 
 
 def convert_model(
-    path: Path, target: Path, *, opset: int | None, ir: int | None, compat: str | None,
-    external: str | None, embed: bool, floats: list[str], as_json: bool,
+    path: Path, target: Path, *, opset: int | None, keep_types: bool, ir: int | None,
+    compat: str | None, external: str | None, embed: bool, floats: list[str], as_json: bool,
 ) -> None:  # fmt: skip
     """Write a model in another form, version or precision."""
     if external is not None and embed:
         raise InputError("--external-data and --embed contradict each other", hint="give one")
     if len(floats) > 1:
         raise InputError("--fp16 and --bf16 contradict each other", hint="give one")
+    if keep_types and opset is None:
+        raise InputError("--keep-types says how to convert, and --opset is not given")
     model = sx.load(path)
     with waiting("converting"):
         if opset is not None:
-            model = sx.convert_opset(model, opset)
+            model = sx.convert_opset(model, opset, types="keep" if keep_types else "strict")
         for name in floats:
             model = sx.convert_floats(model, name)
     if ir is not None:
