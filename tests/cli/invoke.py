@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from sardonyx.cli.main import app
@@ -92,3 +93,14 @@ def shown_lines(content: str) -> list[str]:
     """The lines that stay in a terminal: of one that was written again and again, the last."""
     plain = ESCAPES.sub("", content)
     return [line.rstrip("\r").rpartition("\r")[2].rstrip() for line in plain.split("\n")]
+
+
+def verbs() -> dict[str, Any]:
+    """Every verb, those of groups too, by the words that call it."""
+    found: dict[str, Any] = {}
+    for name, command in getattr(get_command(app), "commands", {}).items():
+        inner = getattr(command, "commands", None)
+        found |= {name: command} if inner is None else {
+            f"{name} {word}": item for word, item in inner.items()
+        }  # fmt: skip
+    return found

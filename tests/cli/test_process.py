@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 import sardonyx as sx
-from sardonyx.cli.main import app
 from tests.cli.invoke import (
     DIGITS,
     ESCAPES,
@@ -25,6 +23,7 @@ from tests.cli.invoke import (
     invoke,
     process,
     shown_lines,
+    verbs,
 )
 
 BOXES = re.compile("[\u2500-\u257f]")
@@ -72,17 +71,6 @@ def test_help_needs_neither_numpy_nor_rich() -> None:
     assert found.returncode == 0, found.stderr
     assert all(f"  {verb} " in found.stdout for verb in ("inspect", "run", "merge", "doctor"))
     assert "..." not in found.stdout.split("Commands:")[1]
-
-
-def verbs() -> dict[str, Any]:
-    """Every verb, those of groups too, by the words that call it."""
-    found: dict[str, Any] = {}
-    for name, command in getattr(get_command(app), "commands", {}).items():
-        inner = getattr(command, "commands", None)
-        found |= {name: command} if inner is None else {
-            f"{name} {word}": item for word, item in inner.items()
-        }  # fmt: skip
-    return found
 
 
 @pytest.mark.parametrize("verb", sorted(verbs()))
