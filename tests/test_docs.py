@@ -153,6 +153,21 @@ def test_links_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_names_and_options_in_prose_exist() -> None:
+    """Every `sx.name`, and every option behind a `sardonyx verb` or in a verb's row."""
+    known = verbs()
+    for page in PAGES:
+        text = page.read_text()
+        absent = [name for name in re.findall(r"\bsx\.(\w+)", text) if not hasattr(sx, name)]
+        assert absent == [], page.name
+        for verb, rest in re.findall(r"sardonyx ([a-z-]+)((?: [^`\n]*)?)", text):
+            if verb not in known:
+                continue
+            options = {option for item in known[verb].params for option in item.opts}
+            used = set(re.findall(r"(?<!\S)--[a-z0-9-]+", rest))
+            assert used <= options | {"--help"}, f"{page.name}: {verb} {used - options}"
+
+
 def test_the_command_line_page_lists_every_verb() -> None:
     page = (ROOT / "docs" / "command-line.md").read_text()
     table = [line for line in page.splitlines() if line.startswith("| `")]
