@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,11 @@ def _page(request: Request, compare: Path | None, simplified: bool, profile: boo
     if compare is not None and simplified:
         raise InputError("--compare and --simplified contradict each other", hint="give one")
     model = sx.load(request.path)
-    times = None
+    times: dict[str, float] | None = None
     if profile:
-        events = record_events(request, 1)
-        times = {event["args"]["output"]: event["dur"] / 1e6 for event in events}
+        times = defaultdict(float)
+        for event in record_events(request, 1):
+            times[event["args"]["output"]] += event["dur"] / 1e6
     with waiting("drawing"):
         if simplified:
             return sx.render_html(
