@@ -76,8 +76,11 @@ def compare(seed: int, target: str | None = None) -> Outcome:
     case = random_case(seed)
     names = [value.name for value in case.model.graph.outputs]  # type: ignore[union-attr]
     wanted = sx.evaluate(case.model, case.feeds)
-    program = compile_model(case.model, target=target, threads=1)
-    found = program.run(case.feeds)
+    try:
+        program = compile_model(case.model, target=target, threads=1)
+        found = program.run(case.feeds)
+    except Exception as error:  # noqa: BLE001 - a failure is a disagreement too
+        return Outcome((f"seed {seed}: {type(error).__name__}: {error}",), False, False)
     native = all(row.kernel != "reference" for row in program.explain())
     problems = [
         f"seed {seed}, output {name}: compiled {said}"
