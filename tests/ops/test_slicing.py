@@ -148,3 +148,13 @@ def test_a_slice_is_a_copy() -> None:
     (none,) = run_text("g (float[4] x, int64[0] n) => (y) { y = Slice(x, n, n) }",
                        {"x": x, "n": np.zeros(0, np.int64)})  # fmt: skip
     assert none.shape == (4,)
+
+
+def test_backwards_from_before_the_front_begins_at_the_front() -> None:
+    model = sx.load_text(
+        '<ir_version: 10, opset_import: ["": 21]> g (float[4] x) => (y)'
+        "<int64[1] a = {-9}, int64[1] b = {-2147483648}, int64[1] c = {0}, int64[1] d = {-1}>"
+        "{ y = Slice(x, a, b, c, d) }"
+    )
+    assert sx.evaluate(model, {"x": np.arange(4, dtype=np.float32)})[0].tolist() == [0.0]
+    assert sx.infer_shapes(model).graph.outputs[0].type.shape == (1,)
