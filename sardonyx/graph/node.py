@@ -1,10 +1,10 @@
 """Values and the nodes that make and use them; each knows the other."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Union
 
 from sardonyx.errors import GraphError
-from sardonyx.graph.attribute import Attribute
+from sardonyx.graph.attribute import Attribute, AttributeType
 from sardonyx.graph.tensor import SparseTensor, Tensor
 from sardonyx.graph.types import Type
 
@@ -90,6 +90,9 @@ class Value:
 
     def __repr__(self) -> str:
         return f"Value({self.name!r}, {self.type})"
+
+
+_WITH_GRAPHS = frozenset({AttributeType.GRAPH, AttributeType.GRAPHS})
 
 
 class Node:
@@ -220,10 +223,13 @@ class Node:
         return found.text if isinstance(found.value, bytes) else found.value
 
     @property
-    def subgraphs(self) -> Iterator["Graph"]:
+    def subgraphs(self) -> tuple["Graph", ...]:
         """The graphs in this node's attributes."""
+        found: tuple[Graph, ...] = ()
         for attribute in self.attributes.values():
-            yield from attribute.graphs
+            if attribute.type in _WITH_GRAPHS:
+                found += attribute.graphs
+        return found
 
     def detach(self) -> None:
         """Stop using inputs, in subgraphs too; what a node does when it is thrown away."""

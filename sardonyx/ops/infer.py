@@ -13,7 +13,7 @@ from sardonyx.graph import Attribute, Function, Graph, Model, Node, SequenceType
 from sardonyx.graph.clone import Values, clone_graph, clone_model
 from sardonyx.graph.inline import drop_absent
 from sardonyx.ops.catalog import Catalog, canonical_domain, standard
-from sardonyx.ops.convert import upgrade_model
+from sardonyx.ops.convert import needs_upgrade, upgrade_model
 from sardonyx.ops.fact import LARGEST_VALUE, Fact, from_type, merge, of_array, to_type
 from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
 
@@ -65,6 +65,10 @@ def infer_all(
 ) -> tuple[dict[Value, Fact], list[InferenceError]]:
     """What is known of every value of a model, and every contradiction that was met."""
     operators = standard() if catalog is None else catalog
+    if not needs_upgrade(model, operators):
+        inference = Inference(model, operators, strict=strict)
+        inference.run()
+        return inference.facts, inference.findings
     values: Values = {}
     twin = clone_model(model, values)
     inference = Inference(twin, operators, strict=strict)

@@ -3,7 +3,7 @@
 from sardonyx.graph import Graph, Model, Node, Opsets, Value
 from sardonyx.graph.clone import Values, clone_model, clone_node
 from sardonyx.ops.catalog import Catalog
-from sardonyx.ops.convert import upgrade_model
+from sardonyx.ops.convert import needs_upgrade, upgrade_model
 from sardonyx.ops.fact import Fact, from_type
 from sardonyx.ops.infer import Inference
 
@@ -31,6 +31,11 @@ class Knowledge:
         return self.facts
 
     def _infer_all(self, model: Model) -> None:
+        if not needs_upgrade(model, self._catalog):
+            inference = _Continued(model, self._catalog, self.facts, self._made_up)
+            inference.run()
+            self._made_up, self.facts = inference.made_up, inference.facts
+            return
         values: Values = {}
         twin = clone_model(model, values)
         known = {values[value]: fact for value, fact in self.facts.items() if value in values}

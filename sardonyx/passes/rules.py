@@ -9,9 +9,9 @@ lets `check` and `replace` have the node that was matched.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from inspect import signature
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -120,8 +120,7 @@ class Rule:
     replace: ClassVar[Callable[..., Any]]
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """What placeholders and names stand for, and the nodes that were matched, root first."""
 
     values: dict[str, Value | None]
@@ -156,6 +155,7 @@ class RuleBuilder(Builder):
         given = [item.value if isinstance(item, Operand) else item for item in inputs]
         operator = None if domain else self.unit.catalog.get(("", op_type))
         version = None if operator is None else operator.at(self.opset)
+        self.unit.op_types.add(op_type)
         kept = dict(attributes)
         for position, formal in enumerate(version.inputs if version else ()):
             if kept.get(formal.name) is not None:
@@ -177,6 +177,21 @@ def pattern_of(hook: Callable[..., Any]) -> Pattern:
 
 
 @cache
+def needed_operators(hook: Callable[..., Any]) -> tuple[frozenset[str], ...]:
+    """The operators a pattern is made of: of each set one must be there for it to fit."""
+    found: dict[Call, None] = {}
+    waiting: list[Any] = [pattern_of(hook)[1]]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Call) and item not in found:
+            found[item] = None
+            waiting.extend(item.inputs)
+        elif isinstance(item, Result):
+            waiting.append(item.call)
+    return tuple(frozenset(call.op_types) for call in found)
+
+
+@lru_cache(maxsize=256)
 def index_rules(rules: tuple[type[Rule], ...]) -> dict[tuple[str, str], list[type[Rule]]]:
     """Rules by the domain and name of the operator they end in."""
     found: dict[tuple[str, str], list[type[Rule]]] = {}
@@ -189,7 +204,9 @@ def index_rules(rules: tuple[type[Rule], ...]) -> dict[tuple[str, str], list[typ
 
 def apply_rules(unit: Unit, *rules: type[Rule]) -> int:
     """Apply rules everywhere until none fits; returns how often one did."""
-    wanted = tuple(rule for rule in rules if rule.since <= unit.opset)
+    wanted = tuple(rule for rule in rules if rule.since <= unit.opset and _may_fit(unit, rule))
+    if not wanted:
+        return 0
     index = index_rules(wanted)
     names = {name for _, name in index}
     waiting = {node: None for node in unit.nodes() if node.op_type in names}
@@ -207,6 +224,12 @@ def apply_rules(unit: Unit, *rules: type[Rule]) -> int:
                 waiting.update(dict.fromkeys(item for item in touched if item.graph is not None))
                 break
     return count
+
+
+def _may_fit(unit: Unit, rule: type[Rule]) -> bool:
+    """True where the operators of a rule's pattern are all there."""
+    present = unit.op_types
+    return not any(names.isdisjoint(present) for names in needed_operators(rule.pattern))
 
 
 def apply_rule(unit: Unit, rule: type[Rule], node: Node) -> list[Node] | None:
@@ -251,13 +274,15 @@ def _call(hook: Callable[..., Any], arguments: dict[str, Any]) -> Any:
 
 def _match_node(unit: Unit, call: Call, node: Node, match: Match) -> Iterator[Match]:
     """Every way in which a node and what it reads fit a pattern."""
+    if node.op_type not in call.op_types:
+        return
     known = match.nodes.get(call)
     if known is not None:
         if known is node:
             yield match
         return
     domain = "" if node.domain == "ai.onnx" else node.domain
-    if node.op_type not in call.op_types or domain != call.domain or refers(node):
+    if domain != call.domain or refers(node):
         return
     if any(output.uses for output in node.outputs[call.outputs :]):
         return
@@ -296,8 +321,10 @@ def _match_value(unit: Unit, pattern: Any, value: Value | None, match: Match) ->
                 yield match.with_value(pattern.name, value)
         case Result():
             maker = None if value is None else value.producer
+            if maker is None or maker.op_type not in pattern.call.op_types:
+                return
             root = next(iter(match.nodes.values()))
-            if maker is None or maker.graph is not root.graph:
+            if maker.graph is not root.graph:
                 return
             if pattern.index < len(maker.outputs) and maker.outputs[pattern.index] is value:
                 yield from _match_node(unit, pattern.call, maker, match)
