@@ -347,15 +347,15 @@ def _nested(sign: str, sizes: Iterable[Size]) -> Size:
 def _groups(size: Size) -> Groups:
     """A size with one minimum or maximum among its terms as the largest of smallest sizes."""
     found = [
-        (atoms, factor)
+        (atoms[0], factor)
         for atoms, factor in _terms(size).items()
-        if len(atoms) == 1 and atoms[0][0] in ("min", "max") and not isinstance(atoms[0], str)
+        if len(atoms) == 1 and isinstance(atoms[0], Operation) and atoms[0][0] in ("min", "max")
     ]
-    if len(found) != 1 or abs(found[0][1]) != 1 or isinstance(size, int):
+    if len(found) != 1 or abs(found[0][1]) != 1:
         return ((size,),)
-    ((atoms, factor),) = found
-    sign, left, right = atoms[0]
-    rest = size - Expression({atoms: factor})
+    ((operation, factor),) = found
+    sign, left, right = operation
+    rest = size - Expression({(operation,): factor})
     a, b = _groups(left * factor), _groups(right * factor)
     joined = _largest(a, b) if (sign == "max") == (factor == 1) else _smallest(a, b)
     return tuple(tuple(item + rest for item in group) for group in joined)

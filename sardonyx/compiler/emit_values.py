@@ -3,8 +3,7 @@
 import math
 from typing import Any
 
-from llvmlite import ir
-
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_math import FloatMath, declare, intrinsic, like, splat, suffix
 from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError
