@@ -162,11 +162,8 @@ class Access:
         if isinstance(size, int):
             return ir.Constant(I64, size)
         order = {name: position for position, name in enumerate(self.names, 1)}
-        terms = [
-            (_depth(item[0], order), number, item) for number, item in enumerate(size.terms.items())
-        ]
         total: Any = None
-        for _, _, (product, factor) in sorted(terms):
+        for product, factor in sorted(size.terms.items(), key=lambda term: _depth(term[0], order)):
             term = self.product(product, factor, order)
             total = term if total is None else self.b.add(total, term, flags=("nsw",))
         return total
@@ -179,7 +176,7 @@ class Access:
         return value
 
     def operation(self, operation: Operation) -> Any:
-        """An operation on sizes; one on parameters alone is computed once, where a kernel begins."""
+        """An operation on sizes; one on parameters alone is computed once, at the beginning."""
         known = self.sizes.get(operation)
         if known is not None:
             return known
