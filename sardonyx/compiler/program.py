@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.compiler.bodies import BodyEvaluator
 from sardonyx.compiler.build import Step, build_steps
 from sardonyx.compiler.emit_engine import host_target
 from sardonyx.compiler.emit_program import emit_program
+from sardonyx.compiler.expand import lower_model
 from sardonyx.compiler.forms import Form, Source
-from sardonyx.compiler.lower import Lowered, lower_graph
-from sardonyx.compiler.lowerings import LOWERINGS
+from sardonyx.compiler.lower import Lowered
 from sardonyx.compiler.reference import run_reference
 from sardonyx.compiler.segment import Kernels, Segment
+from sardonyx.compiler.specialize import Contents, Specialized, with_contents
 from sardonyx.compiler.threads import Pool, available_threads
 from sardonyx.dims import Expression
 from sardonyx.errors import EvaluationError, InputError
@@ -21,7 +23,6 @@ from sardonyx.graph import Model, Node, Value
 from sardonyx.loops.nodes import symbols
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.evaluate import Evaluator, check_input
-from sardonyx.ops.infer import Inference
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +189,14 @@ class Program:
         """An error where sizes that must be equal are not."""
         for pair in self._agreements:
             left, right = (
-                size.substitute(sizes) if isinstance(size, Expression) else size for size in pair
+                size.substitute(sizes) if isinstance(size, Expression) else size
+                for size in (pair.left, pair.right)
             )
-            if isinstance(left, int) and isinstance(right, int) and left != right:
+            known = isinstance(left, int) and isinstance(right, int)
+            if known and left != right and not (pair.repeats and left == 1):
                 raise InputError(
-                    f"{pair[0]} is {left} and {pair[1]} is {right}, but the model needs them equal",
+                    f"{pair.left} is {left} and {pair.right} is {right}, "
+                    "but the model needs them equal",
                     hint="feed shapes that fit each other",
                 )
 
@@ -219,8 +223,8 @@ class Program:
 
 def compile_model(
     model: Model, *, target: str | None = None, threads: int | None = None,
-    catalog: Catalog | None = None,
-) -> Program:  # fmt: skip
+    catalog: Catalog | None = None, specialize: bool = True,
+) -> Program | Specialized:  # fmt: skip
     """Compile a model for this machine, or for a lower target that it runs too.
 
     >>> import sardonyx as sx
@@ -231,10 +235,25 @@ def compile_model(
     ([2.0, 0.0], 1)
     """
     operators = standard() if catalog is None else catalog
-    evaluator = Evaluator(model, catalog=operators)
-    inference = Inference(evaluator.model, operators)
-    inference.run()
-    lowered = lower_graph(evaluator, inference.facts, LOWERINGS, operators)
+    evaluator = BodyEvaluator(model, catalog=operators)
+    lowered, facts = lower_model(evaluator, operators)
+
+    def again(contents: Contents | None) -> Program | Specialized:
+        bound = model if contents is None else with_contents(model, contents)
+        known = contents is not None
+        return compile_model(
+            bound, target=target, threads=threads, catalog=catalog, specialize=known
+        )
+
+    if specialize and lowered.wanted:
+        fed = [value.name for value in evaluator.graph.inputs if value.tensor is None]
+        made = [value.name for value in evaluator.graph.outputs]
+        return Specialized(tuple(value.name for value in lowered.wanted), again, fed, made)
+    evaluator.prepare(
+        facts,
+        lowered.constants,
+        lambda body: compile_model(body, target=target, threads=threads, catalog=catalog),
+    )
     chosen = host_target(target)
     built = build_steps(evaluator.graph, lowered, chosen)
     kernels = Kernels()
