@@ -26,7 +26,6 @@ from sardonyx.cli.session import Request, open_peer
 from sardonyx.errors import InputError
 from sardonyx.format.files import replacing
 from sardonyx.format.save import to_bytes
-from sardonyx.ops.catalog import standard
 from sardonyx.runtime.compare import Comparison, compare_runs
 from sardonyx.runtime.timing import time_calls
 
@@ -39,7 +38,6 @@ def run_model(
 ) -> None:
     """Load, check and run a model, and show it all."""
     pattern = _pattern(intermediates)
-    standard()
     start = time.perf_counter()
     model = sx.load(request.path)
     loaded = time.perf_counter()
