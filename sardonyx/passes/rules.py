@@ -18,6 +18,7 @@ import numpy as np
 from sardonyx.graph import Node, Value
 from sardonyx.ops.build import Builder
 from sardonyx.passes.operand import Operand
+from sardonyx.passes.remove_dead import drop_constants
 from sardonyx.passes.unit import UNKNOWN, Unit, drop_unused, record_origin, refers
 
 COMMUTATIVE = frozenset(
@@ -25,6 +26,10 @@ COMMUTATIVE = frozenset(
      "Or", "Sum", "Xor")
 )  # fmt: skip
 """Operators whose two inputs may change places."""
+
+
+MOST_UNREAD_BYTES = 1 << 24
+"""Memory that constants may take while rules run though nothing reads them any more."""
 
 
 class Because(str):
@@ -220,10 +225,19 @@ def apply_rules(unit: Unit, *rules: type[Rule]) -> int:
         for rule in index.get((domain, node.op_type), ()):
             touched = apply_rule(unit, rule, node)
             if touched is not None:
+                _release(unit)
                 count += 1
                 waiting.update(dict.fromkeys(item for item in touched if item.graph is not None))
                 break
     return count
+
+
+def _release(unit: Unit) -> None:
+    """Let go of constants that have lost their readers, once they take much memory."""
+    if unit.unread_bytes > MOST_UNREAD_BYTES:
+        unit.unread_bytes = 0
+        for part in unit.graph.walk():
+            drop_constants(part)
 
 
 def _may_fit(unit: Unit, rule: type[Rule]) -> bool:
@@ -380,4 +394,7 @@ def _put(
         touched += (new if new.uses else old).users
     record_origin(unit, made, match.nodes.values())
     touched += drop_unused(match.nodes.values())
+    for value in match.values.values():
+        if value is not None and value.tensor is not None and not value.uses:
+            unit.unread_bytes += value.tensor.nbytes
     return touched

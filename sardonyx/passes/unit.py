@@ -31,7 +31,8 @@ class Unit:
     """An outermost graph of a model, with all graphs inside it.
 
     `facts` says what inference found; it stays true for values that live on, and knows nothing of
-    values made since. `op_types` are the operators' names there were, and those that rules made.
+    values made since. `op_types` are the operators' names there were, and those that rules made;
+    `unread_bytes` is what constants take that rules left without a reader.
     """
 
     model: Model
@@ -47,6 +48,7 @@ class Unit:
     def __post_init__(self) -> None:
         self.names = Names(self.graph)
         self.overridable = {value for part in self.graph.walk() for value in part.inputs}
+        self.unread_bytes = 0
         self.op_types = {node.op_type for node in self.nodes()}
 
     @property
