@@ -126,10 +126,11 @@ class Function(Value):
 
 
 class Module:
-    """Functions by name."""
+    """Functions by name, and the lanes of the target they are for."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
+        self.lanes = 0
         self.globals: dict[str, Function] = {}
 
     def __str__(self) -> str:
@@ -370,9 +371,9 @@ class IRBuilder:
         self.block.phis.append(made)
         return made
 
-    def call(self, function: Any, arguments: Sequence[Value]) -> Value:
-        """Call a function."""
-        result = function.signature.result
+    def call(self, function: Value, arguments: Sequence[Value]) -> Value:
+        """Call a function, by its name or its address."""
+        result = function.type.pointee.result
         given = ", ".join(map(str, arguments))
         instruction = f"call {result.text} {function.text}({given})"
         if isinstance(result, VoidType):
