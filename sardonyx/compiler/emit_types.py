@@ -9,6 +9,9 @@ Undefined: Any = type("Undefined", (), {"__repr__": lambda self: "Undefined"})()
 """The contents of a constant that do not matter."""
 
 
+_ZERO = struct.pack("<d", 0.0)
+
+
 class Type:
     """A type; equal ones have equal texts."""
 
@@ -159,4 +162,6 @@ def _number_text(type_: Type, exact: bytes | int) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def _vector_text(element: Type, exact: tuple[bytes | int, ...]) -> str:
+    if all(item in (0, _ZERO) for item in exact):
+        return "zeroinitializer"
     return f"<{', '.join(f'{element.text} {_number_text(element, item)}' for item in exact)}>"
