@@ -1,6 +1,6 @@
 """Values and the nodes that make and use them; each knows the other."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Union
 
 from sardonyx.errors import GraphError
@@ -223,13 +223,13 @@ class Node:
         return found.text if isinstance(found.value, bytes) else found.value
 
     @property
-    def subgraphs(self) -> tuple["Graph", ...]:
+    def subgraphs(self) -> Iterator["Graph"]:
         """The graphs in this node's attributes."""
         found: tuple[Graph, ...] = ()
         for attribute in self.attributes.values():
             if attribute.type in _WITH_GRAPHS:
                 found += attribute.graphs
-        return found
+        return iter(found)
 
     def detach(self) -> None:
         """Stop using inputs, in subgraphs too; what a node does when it is thrown away."""
