@@ -131,7 +131,8 @@ def sliced_size(
     if step > 0:
         first, last = _at_least(first, start, 0), size if _is_far(end) else minimum(last, size)
         return ceil_divide(maximum(last - first, 0), step)
-    first = size - 1 if _is_far(start) else minimum(_at_least(first, start, 0), size - 1)
+    ends = _is_far(start) or start == -1
+    first = size - 1 if ends else minimum(_at_least(first, start, 0), size - 1)
     last = -1 if isinstance(end, int) and end <= -FAR else _at_least(last, end, -1)
     return ceil_divide(maximum(first - last, 0), -step)
 
