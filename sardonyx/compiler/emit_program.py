@@ -1,83 +1,88 @@
-"""A whole program in machine code: its kernels, the order they run in, and the threads that help.
+"""A program's kernels in machine code, and the function that runs a segment's calls.
 
-A segment fills a frame (addresses and sizes for every call) and then runs its calls. A call's slots
-in the frame: its arguments, the number of its tasks, and into how many pieces threads cut them.
-Which thread takes a piece does not change what it computes, so results do not depend on threads.
+A segment fills its frame (addresses and sizes for every call) and then runs its calls. Which thread
+takes a piece of a call does not change what it computes, so results do not depend on threads.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from llvmlite import ir
 
-from sardonyx.compiler.emit_engine import Engine
+from sardonyx.compiler.emit_engine import compile_module
 from sardonyx.compiler.emit_loops import emit_kernel
-from sardonyx.compiler.emit_pool import POOL
 from sardonyx.compiler.targets import Target
 from sardonyx.loops import Kernel
 from sardonyx.loops.verify import verify
 
-I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-POINTER = I64.as_pointer()
-KERNEL = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64])
+_RUN = r"""
+; %record: dispatch, pool, frame, addresses, bases, offsets, number of slots, calls, their number.
+; A call: its kernel, its first slot, the slot with the number of its tasks; pieces are behind that.
+define void @run(ptr %record) {
+entry:
+ %p1 = getelementptr i64, ptr %record, i64 1
+ %p2 = getelementptr i64, ptr %record, i64 2
+ %p3 = getelementptr i64, ptr %record, i64 3
+ %p4 = getelementptr i64, ptr %record, i64 4
+ %p5 = getelementptr i64, ptr %record, i64 5
+ %p6 = getelementptr i64, ptr %record, i64 6
+ %p7 = getelementptr i64, ptr %record, i64 7
+ %p8 = getelementptr i64, ptr %record, i64 8
+ %dispatch = load ptr, ptr %record
+ %pool = load ptr, ptr %p1
+ %frame = load ptr, ptr %p2
+ %addresses = load ptr, ptr %p3
+ %bases = load ptr, ptr %p4
+ %offsets = load ptr, ptr %p5
+ %slots = load i64, ptr %p6
+ %calls = load ptr, ptr %p7
+ %count = load i64, ptr %p8
+ %some = icmp sgt i64 %slots, 0
+ br i1 %some, label %fill, label %ready
+fill:
+ %slot = phi i64 [0, %entry], [%next, %fill]
+ %pb = getelementptr i64, ptr %bases, i64 %slot
+ %po = getelementptr i64, ptr %offsets, i64 %slot
+ %pf = getelementptr i64, ptr %frame, i64 %slot
+ %which = load i64, ptr %pb
+ %pa = getelementptr i64, ptr %addresses, i64 %which
+ %base = load i64, ptr %pa
+ %offset = load i64, ptr %po
+ %sum = add i64 %base, %offset
+ store i64 %sum, ptr %pf
+ %next = add i64 %slot, 1
+ %more = icmp slt i64 %next, %slots
+ br i1 %more, label %fill, label %ready
+ready:
+ %any = icmp sgt i64 %count, 0
+ br i1 %any, label %call, label %exit
+call:
+ %number = phi i64 [0, %ready], [%following, %call]
+ %at = mul i64 %number, 3
+ %pk = getelementptr i64, ptr %calls, i64 %at
+ %ps = getelementptr i64, ptr %pk, i64 1
+ %pl = getelementptr i64, ptr %pk, i64 2
+ %kernel = load ptr, ptr %pk
+ %start = load i64, ptr %ps
+ %last = load i64, ptr %pl
+ %arguments = getelementptr i64, ptr %frame, i64 %start
+ %pt = getelementptr i64, ptr %frame, i64 %last
+ %pp = getelementptr i64, ptr %pt, i64 1
+ %tasks = load i64, ptr %pt
+ %pieces = load i64, ptr %pp
+ call void %dispatch(ptr %pool, ptr %kernel, ptr %arguments, i64 %tasks, i64 %pieces)
+ %following = add i64 %number, 1
+ %left = icmp slt i64 %following, %count
+ br i1 %left, label %call, label %exit
+exit:
+ ret void
+}
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class EmittedCall:
-    """A kernel by its number, and where its slots begin in the frame."""
-
-    kernel: int
-    start: int
-    slots: int
-
-
-def emit_program(
-    kernels: Sequence[Kernel], segments: Sequence[Sequence[EmittedCall]], target: Target
-) -> Engine:
-    """Compile kernels and segments (`segment0`, ...) into one module."""
+def emit_objects(kernels: Sequence[Kernel], target: Target) -> list[bytes]:
+    """Object code of kernels (`kernel0`, ...) and of `run`."""
     module = ir.Module("program")
-    functions = []
     for number, kernel in enumerate(kernels):
         verify(kernel)
-        functions.append(emit_kernel(module, f"kernel{number}", kernel, target.lanes))
-    dispatch = ir.Function(
-        module,
-        ir.FunctionType(ir.VoidType(), [POINTER, KERNEL.as_pointer(), POINTER, I64, I64]),
-        "dispatch",
-    )
-    for number, calls in enumerate(segments):
-        _emit_segment(module, f"segment{number}", calls, functions, dispatch)
-    declared = 'declare void @"dispatch"'
-    lines = [line for line in str(module).splitlines() if not line.startswith(declared)]
-    return Engine("\n".join(lines) + POOL, target)
-
-
-def _emit_segment(
-    module: ir.Module, name: str, calls: Sequence[EmittedCall], functions: list[Any], dispatch: Any
-) -> None:
-    """`void segment(pool, frame, addresses, sources, offsets, slots)`."""
-    signature = ir.FunctionType(ir.VoidType(), [POINTER] * 5 + [I64])
-    function = ir.Function(module, signature, name)
-    pool, frame, addresses, sources, offsets, slots = function.args
-    entry, fill, run = (function.append_basic_block(word) for word in ("entry", "fill", "run"))
-    b = ir.IRBuilder(entry)
-    zero = ir.Constant(I64, 0)
-    b.cbranch(b.icmp_signed("<", zero, slots), fill, run)
-    b.position_at_end(fill)
-    slot = b.phi(I64)
-    slot.add_incoming(zero, entry)
-    base = b.load(b.gep(addresses, [b.load(b.gep(sources, [slot]))]))
-    b.store(b.add(base, b.load(b.gep(offsets, [slot]))), b.gep(frame, [slot]))
-    following = b.add(slot, ir.Constant(I64, 1))
-    slot.add_incoming(following, fill)
-    b.cbranch(b.icmp_signed("<", following, slots), fill, run)
-    b.position_at_end(run)
-    for call in calls:
-        arguments = b.gep(frame, [ir.Constant(I64, call.start)])
-        count, threads = (
-            b.load(b.gep(frame, [ir.Constant(I64, call.start + call.slots - back)]))
-            for back in (2, 1)
-        )
-        b.call(dispatch, [pool, functions[call.kernel], arguments, count, threads])
-    b.ret_void()
+        emit_kernel(module, f"kernel{number}", kernel, target.lanes)
+    return [compile_module(str(module) + _RUN, target)]

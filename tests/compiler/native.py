@@ -8,7 +8,7 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from sardonyx.compiler.emit_engine import Engine, host_target
+from sardonyx.compiler.emit_engine import Engine, compile_module, host_target
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Expression
@@ -26,7 +26,7 @@ def run_native(
     target = target or host_target()
     module = ir.Module()
     emit_kernel(module, "kernel", kernel, target.lanes)
-    engine = Engine(module, target)
+    engine = Engine([compile_module(module, target)], target)
     given = dict(parameters or {})
     values = [memories[name].ctypes.data for name in kernel.memories]
     values += [given[name] for name in kernel.parameters]
