@@ -18,6 +18,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Graph, Node, Value
 
+
 @dataclass(eq=False)
 class Step:
     """Calls that run one after another without anything between them."""

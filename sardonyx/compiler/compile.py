@@ -49,6 +49,7 @@ def compile_image(model: Model, target: Target, operators: Catalog) -> Image:
     writer = _Writer(parts)
     tables = writer.tables(target)
     return Image(
+        model=model.source or parts.evaluator.graph.name,
         tables=tables,
         code=tuple(emit_objects(writer.numbering.kernels, target)),
         graph=to_bytes(_without_kernels(parts.evaluator.model, set(writer.references))),
@@ -141,7 +142,9 @@ class _Writer:
 
     def _told(self, value: Value, form: Form) -> Told:
         plain = [
-            (axis, str(size)) for axis, size in enumerate(form.shape) if symbols(size) == {str(size)}
+            (axis, str(size))
+            for axis, size in enumerate(form.shape)
+            if symbols(size) == {str(size)}
         ]
         self.known |= {name for _, name in plain}
         computed = []

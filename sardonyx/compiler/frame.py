@@ -1,5 +1,6 @@
 """A step as data: its frame, and the source of the plan that fills it for given sizes."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -115,7 +116,7 @@ class _Frame:
     def place_blocks(self, lifetimes: dict[Place, Lifetime]) -> dict[Place, str]:
         """Where each block begins in the arena, behind the frame and the status."""
         blocks: list[Any] = list(lifetimes)
-        sample = {name: TYPICAL_SIZE for name in self.names}
+        sample: dict[str, Size] = dict.fromkeys(self.names, TYPICAL_SIZE)
         typical = [max(_sample(item.shape, sample), 0) * item.dtype.numpy.itemsize
                    for item in blocks]  # fmt: skip
         begin = str(_round_up(self.slots * 8 + 8))
@@ -133,7 +134,7 @@ class _Frame:
         counts = [self.code.count(size) for size in item.shape]
         width = item.dtype.numpy.itemsize
         if all(count.isdecimal() for count in counts):
-            return str(_round_up(int(product([int(count) for count in counts])) * width))
+            return str(_round_up(math.prod(map(int, counts)) * width))
         size = "*".join([*counts, str(width)])
         return self.code.named(f"({size} + {ALIGNMENT - 1}) & -{ALIGNMENT}")
 

@@ -100,6 +100,8 @@ Row = tuple[str, str, str, tuple[str, ...], str]
 class Image:
     """A compiled program; `graph` holds its inputs, outputs and nodes without kernels, as bytes."""
 
+    model: str
+    """What it was made from, for people."""
     tables: Tables
     code: tuple[bytes, ...]
     graph: bytes

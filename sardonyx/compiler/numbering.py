@@ -1,6 +1,5 @@
 """Numbers for everything a program's data refers to: arrays, constants, kernels, sizes."""
 
-import re
 from typing import Any
 
 import numpy as np
@@ -38,23 +37,12 @@ class Numbering:
         return self.symbols.setdefault(name, len(self.symbols))
 
     def kernel(self, kernel: Kernel) -> int:
-        """The number of a kernel; those that differ only in parameters' names are one."""
-        key = _anonymous(kernel)
+        """The number of a kernel."""
+        key = kernel_text(kernel)
         if key not in self._kernels:
             self._kernels[key] = len(self.kernels)
             self.kernels.append(kernel)
         return self._kernels[key]
-
-
-def _anonymous(kernel: Kernel) -> str:
-    """A kernel's text with places in the list of parameters for their names."""
-    text = kernel_text(kernel)
-    if not kernel.parameters:
-        return text
-    places = {name: f"${place}" for place, name in enumerate(kernel.parameters)}
-    longest = sorted(map(re.escape, places), key=len, reverse=True)
-    pattern = rf"(?<![\w%$.])(?:{'|'.join(longest)})(?![\w$])"
-    return re.sub(pattern, lambda found: places[found.group()], text)
 
 
 def stored_array(array: Any) -> Any:

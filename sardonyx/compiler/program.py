@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.compiler.cache import Cache
+from sardonyx.compiler.digest import digest_model, image_key
 from sardonyx.compiler.emit_engine import Engine, compile_module, host_target
 from sardonyx.compiler.emit_pool import POOL
 from sardonyx.compiler.image import Checks, Image, ReferenceImage, SegmentImage, Told
@@ -223,9 +225,7 @@ def _learn(sizes: Sizes, told: Told, array: Any) -> None:
     for size, found, text in zip(wanted, array.shape, told.shape, strict=True):
         if size is not None and size != found:
             shapes = f"{list(array.shape)}, which does not fit {_text(told.shape)}"
-            raise InputError(
-                f"'{told.name}' has the shape {shapes}", hint=f"here {text} is {size}"
-            )
+            raise InputError(f"'{told.name}' has the shape {shapes}", hint=f"here {text} is {size}")
 
 
 def _text(shape: Sequence[int | str]) -> str:
@@ -248,9 +248,11 @@ def _check(sizes: Sizes, checks: Checks | None) -> None:
 
 def compile_model(
     model: Model, *, target: str | None = None, threads: int | None = None,
-    catalog: Catalog | None = None,
+    catalog: Catalog | None = None, cache: Cache | None = None,
 ) -> Program:  # fmt: skip
     """Compile a model for this machine, or for a lower target that it runs too.
+
+    With a `cache`, a model that was compiled before is only loaded.
 
     >>> import sardonyx as sx
     >>> model = sx.load_text('<ir_version: 10, opset_import: ["": 21]>'
@@ -259,8 +261,28 @@ def compile_model(
     >>> program.run({"x": np.array([1, -2], np.float32)})[0].tolist(), program.kernels
     ([2.0, 0.0], 1)
     """
-    # The front end takes longer to import than an image takes to load.
-    from sardonyx.compiler.compile import compile_image
+    identity = digest_model(model) if cache is not None else ""
+    return open_program(
+        lambda: model, identity, target=target, threads=threads, catalog=catalog, cache=cache
+    )
 
-    image = compile_image(model, host_target(target), standard() if catalog is None else catalog)
+
+def open_program(
+    read: Callable[[], Model], identity: str, *, target: str | None = None,
+    threads: int | None = None, catalog: Catalog | None = None, cache: Cache | None = None,
+) -> Program:  # fmt: skip
+    """The program of a model that is read only where the cache has no image by its `identity`.
+
+    A model with operators of the user's own is never cached: their code has no identity.
+    """
+    chosen = host_target(target)
+
+    def make() -> Image:
+        # The front end takes longer to import than an image takes to load.
+        from sardonyx.compiler.compile import compile_image
+
+        return compile_image(read(), chosen, standard() if catalog is None else catalog)
+
+    kept = cache is not None and (catalog is None or catalog == standard())
+    image = cache.get(image_key(identity, chosen), make) if cache is not None and kept else make()
     return Program(image, threads or available_threads(), catalog)

@@ -75,8 +75,8 @@ class Segment:
         rows = [(native.kernels[kernel], start, last) for kernel, start, last in image.calls]
         self._calls = np.array(rows, np.int64)
         self._record = [
-            native.dispatch, native.pool.address, 0, 0, self._bases.ctypes.data, 0, len(image.bases),
-            self._calls.ctypes.data, len(image.calls),
+            native.dispatch, native.pool.address, 0, 0, self._bases.ctypes.data, 0,
+            len(image.bases), self._calls.ctypes.data, len(image.calls),
         ]  # fmt: skip
         self._by_shapes: dict[tuple[Any, ...], Plan] = {}
         self._by_sizes: dict[tuple[int, ...], Plan] = {}

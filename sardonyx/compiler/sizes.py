@@ -26,7 +26,9 @@ class Code:
         """A size that is 0 where it would be below."""
         if isinstance(size, int):
             return str(max(size, 0))
-        return self.value(size) if is_nonnegative(size) else self.named(f"max({self.value(size)}, 0)")
+        return (
+            self.value(size) if is_nonnegative(size) else self.named(f"max({self.value(size)}, 0)")
+        )
 
     def named(self, text: str) -> str:
         """A name for what a piece of source computes; equal pieces have one name."""

@@ -126,18 +126,6 @@ def test_equal_kernels_are_compiled_once() -> None:
     assert len({kernel for kernel, _, _ in segment.image.calls}) == 2
 
 
-def test_kernels_that_differ_in_names_alone_are_compiled_once() -> None:
-    program = compiled(
-        "g (float[n,m] x, float[k,n] y) => (float[n,m] a, float[k,n] b) {"
-        " a = Softmax<axis = -1>(x) b = Softmax<axis = -1>(y) }"
-    )
-    (segment,) = (step for step in program._steps if isinstance(step, Segment))
-    assert [kernel for kernel, _, _ in segment.image.calls] == [0, 0]
-    feeds = {"x": np.ones((4, 5), np.float32), "y": np.ones((3, 4), np.float32)}
-    for found, size in zip(program.run(feeds), (5, 4), strict=True):
-        np.testing.assert_allclose(found, 1 / size, rtol=1e-6)
-
-
 def placed(
     arrangement: list[tuple[int, list[int]]], sizes: list[int]
 ) -> tuple[dict[int, int], int]:
