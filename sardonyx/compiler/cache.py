@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx.compiler.digest import digest_file, digest_parts
-from sardonyx.compiler.image import Image
+from sardonyx.compiler.image import Image, Wanted
 from sardonyx.compiler.image_file import read_image, write_image
 from sardonyx.compiler.private_folder import PrivateFolder
 from sardonyx.errors import FormatError
@@ -63,7 +63,7 @@ class Cache:
         """Why the folder cannot be used, or nothing."""
         return self._private.problem()
 
-    def get(self, key: str, make: Callable[[], Image]) -> Image:
+    def get(self, key: str, make: Callable[[], Image | Wanted]) -> Image | Wanted:
         """The image called `key`, made and kept where there is none.
 
         A process that needs an image that another one makes waits for that.
@@ -95,7 +95,7 @@ class Cache:
             time.sleep(_PAUSE)
         return None
 
-    def find(self, key: str) -> Image | None:
+    def find(self, key: str) -> Image | Wanted | None:
         """An image that is there and whole; its note then says that it was used now."""
         file = self._private.open(f"{key}.image")
         if file is None:
@@ -163,7 +163,7 @@ class Cache:
                 self._write_json(name, {"digest": digest, "files": states})
         return digest
 
-    def _keep(self, key: str, image: Image) -> Image:
+    def _keep(self, key: str, image: Image | Wanted) -> Image | Wanted:
         """Write an image; the one on disk, whose memory is shared, takes the place of the given."""
         size = sum(getattr(item, "nbytes", 0) for item in image.constants)
         if size > self.limit:

@@ -6,75 +6,87 @@ from typing import Any
 
 from sardonyx.compiler.build import Built, Step, build_steps
 from sardonyx.compiler.emit_program import emit_objects
+from sardonyx.compiler.expand import lower_model
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.frame import segment_image
-from sardonyx.compiler.image import Checks, Fed, Image, ReferenceImage, SegmentImage, Tables, Told
-from sardonyx.compiler.lower import Lowered, lower_graph
-from sardonyx.compiler.lowerings import LOWERINGS
+from sardonyx.compiler.image import (
+    Checks,
+    Fed,
+    Image,
+    ReferenceImage,
+    SegmentImage,
+    Tables,
+    Told,
+    Wanted,
+)
+from sardonyx.compiler.lower import Lowered
+from sardonyx.compiler.lowerings import Agreement
 from sardonyx.compiler.numbering import Numbering, stored_array
 from sardonyx.compiler.reference import read_values
 from sardonyx.compiler.sizes import Code
 from sardonyx.compiler.targets import Target
-from sardonyx.dims import Expression, Size
+from sardonyx.dims import HIDDEN, Expression
 from sardonyx.format.save import to_bytes
-from sardonyx.graph import Model, Node, Value
-from sardonyx.graph.clone import clone_model
+from sardonyx.graph import Graph, Model, Node, Type, Value
+from sardonyx.graph.clone import clone_node
 from sardonyx.loops.nodes import symbols
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.evaluate import Evaluator
-from sardonyx.ops.infer import Inference
+from sardonyx.ops.fact import Fact, to_type
 
 
 @dataclass(eq=False)
 class Parts:
-    """A model on its way: made ready for references, as forms, as steps."""
+    """A model on its way: made ready for references, inferred, as forms, as steps."""
 
     evaluator: Evaluator
+    facts: dict[Value, Fact]
     lowered: Lowered
     built: Built
 
 
+def lower(model: Model, operators: Catalog) -> tuple[Evaluator, Lowered, dict[Value, Fact]]:
+    """A model as forms."""
+    evaluator = Evaluator(model, catalog=operators)
+    return evaluator, *lower_model(evaluator, operators)
+
+
 def build_parts(model: Model, target: Target, operators: Catalog) -> Parts:
     """Everything up to the kernels in the kernel language."""
-    evaluator = Evaluator(model, catalog=operators)
-    inference = Inference(evaluator.model, operators)
-    inference.run()
-    lowered = lower_graph(evaluator, inference.facts, LOWERINGS, operators)
-    return Parts(evaluator, lowered, build_steps(evaluator.graph, lowered, target))
+    evaluator, lowered, facts = lower(model, operators)
+    return Parts(evaluator, facts, lowered, build_steps(evaluator.graph, lowered, target))
 
 
-def compile_image(model: Model, target: Target, operators: Catalog) -> Image:
-    """Compile a model for a target."""
-    parts = build_parts(model, target, operators)
-    writer = _Writer(parts)
+def compile_image(
+    model: Model, target: Target, operators: Catalog, *, specialize: bool
+) -> Image | Wanted:
+    """Compile a model for a target; or say which contents it waits for, if it may `specialize`."""
+    evaluator, lowered, facts = lower(model, operators)
+    name = model.source or evaluator.graph.name
+    if specialize and lowered.wanted:
+        return Wanted(
+            model=name,
+            names=tuple(value.name for value in lowered.wanted),
+            inputs=tuple(value.name for value in evaluator.graph.inputs if value.tensor is None),
+            outputs=tuple(value.name for value in evaluator.graph.outputs),
+        )
+    built = build_steps(evaluator.graph, lowered, target)
+    writer = _Writer(Parts(evaluator, facts, lowered, built))
     tables = writer.tables(target)
     return Image(
-        model=model.source or parts.evaluator.graph.name,
+        model=name,
         tables=tables,
         code=tuple(emit_objects(writer.numbering.kernels, target)),
-        graph=to_bytes(_without_kernels(parts.evaluator.model, set(writer.references))),
-        rows=tuple(parts.built.explain(parts.evaluator.graph, parts.lowered)),
+        graph=to_bytes(writer.remainder()),
+        rows=tuple(built.explain(evaluator.graph, lowered)),
         constants=tuple(map(stored_array, writer.numbering.constants)),
     )
 
 
-def _without_kernels(model: Model, kept: set[Node]) -> Model:
-    """The model's inputs, outputs and the nodes in `kept`; weights come as arrays."""
-    values: dict[Value, Value] = {}
-    twin = clone_model(model, values)
-    assert model.graph is not None and twin.graph is not None
-    for node, copy in zip(list(model.graph.nodes), list(twin.graph.nodes), strict=True):
-        if node not in kept:
-            twin.graph.nodes.remove(copy, safe=False)
-    twin.graph.initializers.clear()
-    for value in values.values():
-        value.tensor = None
-    return twin
-
-
 class _Writer:
     def __init__(self, parts: Parts) -> None:
-        self.graph = parts.evaluator.graph
+        self.model, self.graph = parts.evaluator.model, parts.evaluator.graph
+        self.facts = parts.facts
         self.lowered, self.built = parts.lowered, parts.built
         self.numbering = Numbering()
         self.references = [step for step in parts.built.steps if isinstance(step, Node)]
@@ -101,6 +113,34 @@ class _Writer:
             outputs=outputs,
             held=tuple(self.held.items()),
         )
+
+    def remainder(self) -> Model:
+        """The model's inputs, outputs and nodes without kernels; what those read are inputs too.
+
+        Types say what inference found, from which the programs of subgraphs are made.
+        """
+        twin = Graph(self.graph.name)
+        values: dict[Value, Value] = {}
+        for value in self.graph.inputs:
+            values[value] = twin.add_input(value.name, value.type)
+        for node in self.references:
+            for value in read_values(node):
+                if value not in values:
+                    values[value] = twin.add_input(value.name, self.type(value))
+            copy = twin.nodes.append(clone_node(node, values))
+            for inner, other in zip(node.subgraphs, copy.subgraphs, strict=True):
+                for value, formal in zip(inner.inputs, other.inputs, strict=True):
+                    formal.declared = self.type(value)
+            for output in copy.outputs:
+                output.tensor = None
+        for value in self.graph.outputs:
+            twin.outputs.append(values.get(value) or Value(value.name, value.declared))
+        return Model(twin, self.model.opsets, self.model.ir_version)
+
+    def type(self, value: Value) -> Type | None:
+        """The type that inference found, or the declared one."""
+        fact = self.facts.get(value)
+        return value.type if fact is None else to_type(fact, HIDDEN) or value.type
 
     def fed(self, value: Value) -> Fed:
         default = None
@@ -169,16 +209,17 @@ class _Writer:
         ready = [pair for pair in self.agreements if _names(pair) <= self.known]
         if not ready:
             return None
-        names = sorted(set().union(*map(_names, ready)))
+        names = sorted(frozenset().union(*map(_names, ready)))
         code = Code(names)
         for number, pair in enumerate(ready):
-            left, right = (code.value(size) for size in pair)
-            code.line(f"if {left} != {right}: return {number}, {left}, {right}")
+            left, right = code.value(pair.left), code.value(pair.right)
+            unless = f" and {left} != 1" if pair.repeats else ""
+            code.line(f"if {left} != {right}{unless}: return {number}, {left}, {right}")
             del self.agreements[pair]
         code.line("return None")
-        texts = tuple((str(left), str(right)) for left, right in ready)
+        texts = tuple((str(pair.left), str(pair.right)) for pair in ready)
         return Checks(tuple(map(self.numbering.symbol, names)), code.source(), texts)
 
 
-def _names(pair: tuple[Size, Size]) -> set[str]:
-    return {name for size in pair for name in symbols(size)}
+def _names(pair: Agreement) -> frozenset[str]:
+    return symbols(pair.left) | symbols(pair.right)

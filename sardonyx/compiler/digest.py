@@ -45,9 +45,9 @@ def digest_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def image_key(identity: str, target: Target) -> str:
+def image_key(identity: str, specialize: bool, target: Target) -> str:
     """The name of a model's image: whatever changes the image changes it."""
-    return digest_parts([identity, VERSION, _sources(), *code_identity(target)])
+    return digest_parts([identity, str(specialize), VERSION, _sources(), *code_identity(target)])
 
 
 @cache
@@ -60,6 +60,6 @@ def _sources() -> str:
         for name in sorted(names):
             if name.endswith(".py"):
                 status = os.stat(os.path.join(folder, name))
-                place = os.path.relpath(os.path.join(folder, name), root)
-                found.append(f"{place} {status.st_size} {status.st_mtime_ns}")
+                place = folder[len(str(root)) :]
+                found.append(f"{place}/{name} {status.st_size} {status.st_mtime_ns}")
     return digest_parts(found)

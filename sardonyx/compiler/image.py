@@ -97,6 +97,17 @@ Row = tuple[str, str, str, tuple[str, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """In the place of an image: inputs whose contents decide about a program, and all names."""
+
+    model: str
+    names: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Image:
     """A compiled program; `graph` holds its inputs, outputs and nodes without kernels, as bytes."""
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from sardonyx.compiler.image import Image
+from sardonyx.compiler.image import Image, Wanted
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.dtypes import data_type, from_numpy
 from sardonyx.errors import FormatError
@@ -38,7 +38,7 @@ class _Stored:
     shape: tuple[int, ...]
 
 
-def write_image(image: Image, file: BinaryIO) -> None:
+def write_image(image: Image | Wanted, file: BinaryIO) -> None:
     """Write an image to a file that is open at its beginning."""
     places: list[Any] = []
     arrays = []
@@ -62,7 +62,7 @@ def write_image(image: Image, file: BinaryIO) -> None:
     file.write(_SUM.pack(checksum))
 
 
-def read_image(file: BinaryIO, *, trusted: bool) -> Image:
+def read_image(file: BinaryIO, *, trusted: bool) -> Image | Wanted:
     """The image in an open file; `trusted` where its constants are known to be as written.
 
     Constants stay in the mapped file, which all processes that read it share.
@@ -85,7 +85,7 @@ def read_image(file: BinaryIO, *, trusted: bool) -> Image:
         (wanted,) = _SUM.unpack(content[start + constants :])
         if _checksum(content[start : start + constants]) != wanted:
             raise _damaged("the checksum of its constants is wrong")
-    image: Image = pickle.loads(head)
+    image: Image | Wanted = pickle.loads(head)
     return replace(
         image, constants=tuple(_array(item, content[start:]) for item in image.constants)
     )

@@ -2,26 +2,28 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from sardonyx.compiler.bodies import BodyEvaluator
 from sardonyx.compiler.cache import Cache
-from sardonyx.compiler.digest import digest_model, image_key
+from sardonyx.compiler.digest import digest_model, digest_parts, image_key
 from sardonyx.compiler.emit_engine import Engine, compile_module, host_target
 from sardonyx.compiler.emit_pool import POOL
-from sardonyx.compiler.image import Checks, Image, ReferenceImage, SegmentImage, Told
+from sardonyx.compiler.image import Checks, Image, ReferenceImage, SegmentImage, Told, Wanted
 from sardonyx.compiler.reference import read_values, run_reference
 from sardonyx.compiler.segment import Native, Segment
 from sardonyx.compiler.sizes import function
+from sardonyx.compiler.specialize import Contents, Specialized, with_contents
 from sardonyx.compiler.threads import Pool, available_threads
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, InputError
 from sardonyx.format.load import load
-from sardonyx.graph import Graph, Model
+from sardonyx.graph import Model, Node
 from sardonyx.ops.catalog import Catalog, standard
-from sardonyx.ops.evaluate import Evaluator, check_input
+from sardonyx.ops.evaluate import check_input
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,15 @@ Sizes = list[int | None]
 class Program:
     """A compiled model. Runs may go on at the same time in several threads."""
 
-    def __init__(self, image: Image, threads: int, catalog: Catalog | None = None) -> None:
+    def __init__(self, image: Image, settings: "Settings") -> None:
         self._image = image
+        self._settings = settings
         self._tables = tables = image.tables
-        self._graph, self._references = _read_graph(image, catalog)
-        self._pool = Pool(_pool_engine(), threads)
+        model = load(image.graph)
+        assert model.graph is not None
+        self._model, self._graph = model, model.graph
+        self._inputs = self._graph.inputs[: len(tables.fed)]
+        self._pool = Pool(_pool_engine(), settings.threads or available_threads())
         self._engine, native = _link(image, self._pool)
         self._steps = [
             step if isinstance(step, ReferenceImage) else Segment(step, image.constants, native)
@@ -58,11 +64,11 @@ class Program:
         self._held: list[Any] = [None] * tables.arrays
         for number, constant in tables.held:
             self._held[number] = image.constants[constant]
-        self._constant_outputs = {number for number, _ in tables.held}
-        self._known = {value.name for value in self._graph.inputs}
+        self._constant_arrays = {number for number, _ in tables.held}
+        self._known = {value.name for value in self._inputs}
         self._required = [
             value.name
-            for value, fed in zip(self._graph.inputs, tables.fed, strict=True)
+            for value, fed in zip(self._inputs, tables.fed, strict=True)
             if fed.default is None
         ]
         self._single = self._simple()
@@ -107,7 +113,7 @@ class Program:
         segment = self._steps[0]
         names = {
             fed.array: value.name
-            for value, fed in zip(self._graph.inputs, self._tables.fed, strict=True)
+            for value, fed in zip(self._inputs, self._tables.fed, strict=True)
             if fed.default is None
         }
         made = segment.image.outputs
@@ -134,12 +140,11 @@ class Program:
             for number, array in zip(step.image.outputs, made, strict=True):
                 arrays[number] = array
         return [
-            np.array(arrays[number]) if number in self._constant_outputs else arrays[number]
+            np.array(arrays[number]) if number in self._constant_arrays else arrays[number]
             for number in self._tables.outputs
         ]
 
     def _run_reference(self, step: ReferenceImage, arrays: list[Any], sizes: Sizes) -> None:
-        assert self._references is not None
         evaluator, nodes = self._references
         node = nodes[step.node]
         values = {
@@ -153,16 +158,31 @@ class Program:
             _learn(sizes, told, arrays[told.array])
         _check(sizes, step.checks)
 
+    @cached_property
+    def _references(self) -> tuple[BodyEvaluator, list[Node]]:
+        """What runs nodes without kernels, and those nodes; their subgraphs become programs."""
+        evaluator = BodyEvaluator(self._model, catalog=self._settings.catalog)
+        nodes = list(evaluator.graph.nodes)
+        constants = {
+            value: self._held[number]
+            for step in self._tables.steps
+            if isinstance(step, ReferenceImage)
+            for value, number in zip(read_values(nodes[step.node]), step.inputs, strict=True)
+            if number in self._constant_arrays
+        }
+        evaluator.prepare({}, constants, self._settings.compile)
+        return evaluator, nodes
+
     def _bind(self, feeds: Mapping[str, Any]) -> list[Any]:
         """Every array by its number: constants, what was fed, None for what is not there yet."""
         unknown = [name for name in feeds if name not in self._known]
         if unknown:
-            names = ", ".join(value.name for value in self._graph.inputs)
+            names = ", ".join(value.name for value in self._inputs)
             raise InputError(
                 f"the model has no input '{unknown[0]}'", hint=f"its inputs are: {names}"
             )
         arrays = list(self._held)
-        for value, fed in zip(self._graph.inputs, self._tables.fed, strict=True):
+        for value, fed in zip(self._inputs, self._tables.fed, strict=True):
             if value.name in feeds and fed.fixed:
                 raise InputError(
                     f"input '{value.name}' is a constant of this model", hint="do not feed it"
@@ -174,16 +194,6 @@ class Program:
             else:
                 raise InputError(f"input '{value.name}' is missing", hint=f"feed a {value.type}")
         return arrays
-
-
-def _read_graph(image: Image, catalog: Catalog | None) -> tuple[Graph, Any]:
-    """The graph of inputs and outputs; and where nodes run their references, what runs them."""
-    model = load(image.graph)
-    assert model.graph is not None
-    if not len(model.graph.nodes):
-        return model.graph, None
-    evaluator = Evaluator(model, catalog=catalog)
-    return model.graph, (evaluator, list(evaluator.graph.nodes))
 
 
 @cache
@@ -246,10 +256,60 @@ def _check(sizes: Sizes, checks: Checks | None) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How programs are made: for which target and threads, with which operators and cache."""
+
+    target: str | None = None
+    threads: int | None = None
+    catalog: Catalog | None = None
+    cache: Cache | None = None
+
+    def open(
+        self, read: Callable[[], Model], identity: str, *, specialize: bool = True
+    ) -> Program | Specialized:
+        """The program of a model that is read only where the cache has nothing by its identity.
+
+        A model with operators of the user's own is never cached: their code has no identity.
+        """
+        target = host_target(self.target)
+
+        def make() -> Image | Wanted:
+            # The front end takes longer to import than an image takes to load.
+            from sardonyx.compiler.compile import compile_image
+
+            catalog = standard() if self.catalog is None else self.catalog
+            return compile_image(read(), target, catalog, specialize=specialize)
+
+        kept = self.catalog is None or self.catalog == standard()
+        if self.cache is not None and kept:
+            image = self.cache.get(image_key(identity, specialize, target), make)
+        else:
+            image = make()
+        if isinstance(image, Image):
+            return Program(image, self)
+        variants = partial(self._open_variant, read, identity)
+        return Specialized(image.names, variants, list(image.inputs), list(image.outputs))
+
+    def _open_variant(
+        self, read: Callable[[], Model], identity: str, contents: Contents | None
+    ) -> Program | Specialized:
+        """The program for contents of inputs, or the one that knows none."""
+        if contents is None:
+            return self.open(read, identity, specialize=False)
+        fed = [f"{name} {item.dtype} {item.shape} {item.tobytes().hex()}"
+               for name, item in contents.items()]  # fmt: skip
+        return self.open(lambda: with_contents(read(), contents), digest_parts([identity, *fed]))
+
+    def compile(self, model: Model) -> Program | Specialized:
+        """The program of a model."""
+        return self.open(lambda: model, "" if self.cache is None else digest_model(model))
+
+
 def compile_model(
     model: Model, *, target: str | None = None, threads: int | None = None,
     catalog: Catalog | None = None, cache: Cache | None = None,
-) -> Program:  # fmt: skip
+) -> Program | Specialized:  # fmt: skip
     """Compile a model for this machine, or for a lower target that it runs too.
 
     With a `cache`, a model that was compiled before is only loaded.
@@ -261,28 +321,4 @@ def compile_model(
     >>> program.run({"x": np.array([1, -2], np.float32)})[0].tolist(), program.kernels
     ([2.0, 0.0], 1)
     """
-    identity = digest_model(model) if cache is not None else ""
-    return open_program(
-        lambda: model, identity, target=target, threads=threads, catalog=catalog, cache=cache
-    )
-
-
-def open_program(
-    read: Callable[[], Model], identity: str, *, target: str | None = None,
-    threads: int | None = None, catalog: Catalog | None = None, cache: Cache | None = None,
-) -> Program:  # fmt: skip
-    """The program of a model that is read only where the cache has no image by its `identity`.
-
-    A model with operators of the user's own is never cached: their code has no identity.
-    """
-    chosen = host_target(target)
-
-    def make() -> Image:
-        # The front end takes longer to import than an image takes to load.
-        from sardonyx.compiler.compile import compile_image
-
-        return compile_image(read(), chosen, standard() if catalog is None else catalog)
-
-    kept = cache is not None and (catalog is None or catalog == standard())
-    image = cache.get(image_key(identity, chosen), make) if cache is not None and kept else make()
-    return Program(image, threads or available_threads(), catalog)
+    return Settings(target, threads, catalog, cache).compile(model)
