@@ -8,6 +8,7 @@ from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Model, Value
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.evaluate import Evaluator
+from sardonyx.runtime.caching import open_cache
 from sardonyx.runtime.options import SessionOptions
 
 Observe = Callable[[Value, Any], None]
@@ -58,7 +59,10 @@ class CompiledRunner:
 
     def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
         self._program = compile_model(
-            model, threads=options.intra_op_num_threads or None, catalog=catalog
+            model,
+            threads=options.intra_op_num_threads or None,
+            catalog=catalog,
+            cache=open_cache(options),
         )
         self._places = {name: place for place, name in enumerate(self._program.output_names)}
         self._model, self._catalog, self._options = model, catalog, options
