@@ -1,14 +1,17 @@
 """LLVM modules to object code, and object code to machine code in memory."""
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
+from llvmlite.binding import ffi
 
 from sardonyx.compiler.targets import Target, choose_target
+from sardonyx.errors import UnsupportedError
 
 
 @cache
@@ -36,18 +39,36 @@ def code_identity(target: Target) -> tuple[str, ...]:
 
 
 def compile_module(module: ir.Module | str, target: Target, *, optimize: int = 2) -> bytes:
-    """Object code of a module."""
+    """Object code of a module; several may be compiled at the same time, in as many threads."""
     _initialize()
     machine = _machine(target)
-    parsed = llvm.parse_assembly(str(module))
+    parsed = llvm.parse_assembly(str(module), llvm.create_context())
     parsed.verify()
     tuning = llvm.create_pipeline_tuning_options(speed_level=optimize)
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False
     tuning.loop_unrolling = False
     passes = llvm.create_pass_builder(machine, tuning)
-    passes.getModulePassManager().run(parsed, passes)
-    return bytes(machine.emit_object(parsed))
+    _unlocked("LLVMPY_RunNewModulePassManager")(passes.getModulePassManager(), parsed, passes)
+    with ffi.OutputString() as problem:
+        made = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, parsed, 1, problem)
+        if not made:
+            raise UnsupportedError(f"LLVM cannot make object code: {problem}")
+    try:
+        start = ffi.lib.LLVMPY_GetBufferStart(made)
+        return ctypes.string_at(start, ffi.lib.LLVMPY_GetBufferSize(made))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(made)
+
+
+def _unlocked(name: str) -> Callable[..., Any]:
+    """A function of LLVM without llvmlite's lock around it.
+
+    That lock lets one thread at a time into LLVM. Modules of different contexts do not need it, and
+    these two functions are where the time goes.
+    """
+    getattr(ffi.lib, name)
+    return getattr(ffi.lib._lib, name)  # type: ignore[no-any-return]
 
 
 class Engine:

@@ -4,13 +4,15 @@ A segment fills its frame (addresses and sizes for every call) and then runs its
 takes a piece of a call does not change what it computes, so results do not depend on threads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from llvmlite import ir
 
 from sardonyx.compiler.emit_engine import compile_module
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.targets import Target
+from sardonyx.compiler.threads import available_threads
 from sardonyx.loops import Kernel
 from sardonyx.loops.verify import verify
 
@@ -79,10 +81,23 @@ exit:
 """
 
 
+KERNELS_EACH = 8
+"""Kernels in one module, so that threads can share modules."""
+
+
 def emit_objects(kernels: Sequence[Kernel], target: Target) -> list[bytes]:
-    """Object code of kernels (`kernel0`, ...) and of `run`."""
-    module = ir.Module("program")
-    for number, kernel in enumerate(kernels):
-        verify(kernel)
-        emit_kernel(module, f"kernel{number}", kernel, target.lanes)
-    return [compile_module(str(module) + _RUN, target)]
+    """Object code of kernels (`kernel0`, ...) and of `run`; LLVM works while more is emitted."""
+    with ThreadPoolExecutor(available_threads()) as pool:
+        waiting = [
+            pool.submit(compile_module, text, target) for text in _emit_modules(kernels, target)
+        ]
+        return [item.result() for item in waiting]
+
+
+def _emit_modules(kernels: Sequence[Kernel], target: Target) -> Iterator[str]:
+    for start in range(0, max(len(kernels), 1), KERNELS_EACH):
+        module = ir.Module("program")
+        for number, kernel in enumerate(kernels[start : start + KERNELS_EACH], start):
+            verify(kernel)
+            emit_kernel(module, f"kernel{number}", kernel, target.lanes)
+        yield str(module) + ("" if start else _RUN)
