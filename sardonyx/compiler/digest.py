@@ -16,6 +16,9 @@ from sardonyx.format.write import write_model
 from sardonyx.graph import Model
 from sardonyx.version import VERSION
 
+_NO_PART = frozenset(["__pycache__", "checker", "cli", "compat", "runtime", "viewer"])
+"""Folders beside this one that have no part in compiling."""
+
 
 def digest_parts(parts: Iterable[str]) -> str:
     """One digest of several words, in order.
@@ -53,13 +56,16 @@ def image_key(identity: str, specialize: bool, target: Target) -> str:
 @cache
 def _sources() -> str:
     """The compiler's own files: another size or time of one means another compiler."""
-    root = Path(__file__).parents[1]
+    root = str(Path(__file__).parents[1])
     found = []
-    for folder, inner, names in os.walk(root):
-        inner.sort()
-        for name in sorted(names):
-            if name.endswith(".py"):
-                status = os.stat(os.path.join(folder, name))
-                place = folder[len(str(root)) :]
-                found.append(f"{place}/{name} {status.st_size} {status.st_mtime_ns}")
-    return digest_parts(found)
+    waiting = [root]
+    while waiting:
+        with os.scandir(waiting.pop()) as items:
+            for item in items:
+                if item.is_dir() and item.name not in _NO_PART:
+                    waiting.append(item.path)
+                elif item.name.endswith(".py"):
+                    status = item.stat()
+                    place = item.path[len(root) :]
+                    found.append(f"{place} {status.st_size} {status.st_mtime_ns}")
+    return digest_parts(sorted(found))

@@ -4,21 +4,23 @@ A segment fills its frame (addresses and sizes for every call) and then runs its
 takes a piece of a call does not change what it computes, so results do not depend on threads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from llvmlite import ir
 
 from sardonyx.compiler.emit_engine import compile_module
 from sardonyx.compiler.emit_loops import emit_kernel
+from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.targets import Target
-from sardonyx.compiler.threads import available_threads
 from sardonyx.loops import Kernel
 from sardonyx.loops.verify import verify
 
 _RUN = r"""
-; %record: dispatch, pool, frame, addresses, bases, offsets, number of slots, calls, their number.
+; %record: team, frame, addresses, bases, offsets, number of slots, calls, their number.
 ; A call: its kernel, its first slot, the slot with the number of its tasks; pieces are behind that.
+; One piece is run here, more are shared by the team's `dispatch`, which its record begins with.
 define void @run(ptr %record) {
 entry:
  %p1 = getelementptr i64, ptr %record, i64 1
@@ -28,16 +30,14 @@ entry:
  %p5 = getelementptr i64, ptr %record, i64 5
  %p6 = getelementptr i64, ptr %record, i64 6
  %p7 = getelementptr i64, ptr %record, i64 7
- %p8 = getelementptr i64, ptr %record, i64 8
- %dispatch = load ptr, ptr %record
- %pool = load ptr, ptr %p1
- %frame = load ptr, ptr %p2
- %addresses = load ptr, ptr %p3
- %bases = load ptr, ptr %p4
- %offsets = load ptr, ptr %p5
- %slots = load i64, ptr %p6
- %calls = load ptr, ptr %p7
- %count = load i64, ptr %p8
+ %team = load ptr, ptr %record
+ %frame = load ptr, ptr %p1
+ %addresses = load ptr, ptr %p2
+ %bases = load ptr, ptr %p3
+ %offsets = load ptr, ptr %p4
+ %slots = load i64, ptr %p5
+ %calls = load ptr, ptr %p6
+ %count = load i64, ptr %p7
  %some = icmp sgt i64 %slots, 0
  br i1 %some, label %fill, label %ready
 fill:
@@ -58,7 +58,7 @@ ready:
  %any = icmp sgt i64 %count, 0
  br i1 %any, label %call, label %exit
 call:
- %number = phi i64 [0, %ready], [%following, %call]
+ %number = phi i64 [0, %ready], [%following, %done]
  %at = mul i64 %number, 3
  %pk = getelementptr i64, ptr %calls, i64 %at
  %ps = getelementptr i64, ptr %pk, i64 1
@@ -71,7 +71,16 @@ call:
  %pp = getelementptr i64, ptr %pt, i64 1
  %tasks = load i64, ptr %pt
  %pieces = load i64, ptr %pp
- call void %dispatch(ptr %pool, ptr %kernel, ptr %arguments, i64 %tasks, i64 %pieces)
+ %one = icmp slt i64 %pieces, 2
+ br i1 %one, label %alone, label %together
+alone:
+ call void %kernel(ptr %arguments, i64 0, i64 %tasks)
+ br label %done
+together:
+ %dispatch = load ptr, ptr %team
+ call void %dispatch(ptr %team, ptr %kernel, ptr %arguments, i64 %tasks, i64 %pieces)
+ br label %done
+done:
  %following = add i64 %number, 1
  %left = icmp slt i64 %following, %count
  br i1 %left, label %call, label %exit
@@ -87,11 +96,17 @@ KERNELS_EACH = 8
 
 def emit_objects(kernels: Sequence[Kernel], target: Target) -> list[bytes]:
     """Object code of kernels (`kernel0`, ...) and of `run`; LLVM works while more is emitted."""
-    with ThreadPoolExecutor(available_threads()) as pool:
-        waiting = [
-            pool.submit(compile_module, text, target) for text in _emit_modules(kernels, target)
-        ]
-        return [item.result() for item in waiting]
+    with ThreadPoolExecutor(available_processors()) as pool:
+        waiting = [_start(pool, text, target) for text in _emit_modules(kernels, target)]
+        return [wait() for wait in waiting]
+
+
+def _start(pool: ThreadPoolExecutor, text: str, target: Target) -> Callable[[], bytes]:
+    """Begin to compile a module; call the result to wait for its object code."""
+    try:
+        return pool.submit(compile_module, text, target).result
+    except RuntimeError:  # the interpreter is about to end and starts no more threads
+        return partial(compile_module, text, target)
 
 
 def _emit_modules(kernels: Sequence[Kernel], target: Target) -> Iterator[str]:

@@ -10,14 +10,14 @@ import numpy as np
 from sardonyx.compiler.bodies import BodyEvaluator
 from sardonyx.compiler.cache import Cache
 from sardonyx.compiler.digest import digest_model, digest_parts, image_key
-from sardonyx.compiler.emit_engine import Engine, compile_module, host_target
-from sardonyx.compiler.emit_pool import POOL
+from sardonyx.compiler.emit_engine import Engine, host_target
 from sardonyx.compiler.image import Checks, Image, ReferenceImage, SegmentImage, Told, Wanted
+from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.reference import read_values, run_reference
 from sardonyx.compiler.segment import Native, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
-from sardonyx.compiler.threads import Pool, available_threads
+from sardonyx.compiler.threads import Team
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, InputError
 from sardonyx.format.load import load
@@ -55,8 +55,8 @@ class Program:
         assert model.graph is not None
         self._model, self._graph = model, model.graph
         self._inputs = self._graph.inputs[: len(tables.fed)]
-        self._pool = Pool(_pool_engine(), settings.threads or available_threads())
-        self._engine, native = _link(image, self._pool)
+        team = Team(settings.threads or available_processors())
+        self._engine, native = _link(image, team)
         self._steps = [
             step if isinstance(step, ReferenceImage) else Segment(step, image.constants, native)
             for step in tables.steps
@@ -196,13 +196,7 @@ class Program:
         return arrays
 
 
-@cache
-def _pool_engine() -> Engine:
-    target = host_target()
-    return Engine([compile_module(POOL, target)], target)
-
-
-def _link(image: Image, pool: Pool) -> tuple[Engine, Native]:
+def _link(image: Image, team: Team) -> tuple[Engine, Native]:
     """Load a program's machine code."""
     engine = Engine(image.code, host_target(image.tables.target))
     count = 1 + max(
@@ -210,8 +204,7 @@ def _link(image: Image, pool: Pool) -> tuple[Engine, Native]:
          for call in step.calls), default=-1,
     )  # fmt: skip
     kernels = tuple(engine.address(f"kernel{number}") for number in range(count))
-    dispatch = _pool_engine().address("dispatch")
-    return engine, Native(engine.address("run"), kernels, dispatch, pool)
+    return engine, Native(engine.address("run"), kernels, team)
 
 
 @cache

@@ -1,6 +1,7 @@
 """A part of a program that is one native call: its plans for given sizes, and its runs."""
 
 import ctypes
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from sardonyx.compiler.image import ARENA, FIRST_INPUT, SegmentImage
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.compiler.sizes import function
-from sardonyx.compiler.threads import Pool
+from sardonyx.compiler.threads import Team
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError
 
@@ -20,10 +21,10 @@ PIECES_EACH = 8
 """Pieces of a call's tasks for each thread, so that a thread that is held up holds up little."""
 MOST_PLANS = 1024
 """Plans that are remembered; when there are more, all are made anew as they are needed."""
-LARGEST_ARENA = 1 << 46
-"""Bytes that no machine has."""
+MOST_BYTES = 1 << 46
+"""More than any machine has."""
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_OFFSETS = 5
+_OFFSETS = 4
 """Where a run's record has the address of the plan's offsets; `emit_program` tells the others."""
 
 
@@ -46,17 +47,18 @@ class Plan:
     offsets: NDArray[np.int64]
     offsets_address: int
     arena_bytes: int
+    shared: bool
+    """Whether workers may help."""
     outputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """Addresses of a program's machine code: what runs a segment, its kernels, what shares work."""
+    """Addresses of what runs a segment and of a program's kernels, and who shares the work."""
 
     run: int
     kernels: tuple[int, ...]
-    dispatch: int
-    pool: Pool
+    team: Team
 
 
 class Segment:
@@ -65,7 +67,7 @@ class Segment:
     def __init__(self, image: SegmentImage, constants: Sequence[Any], native: Native) -> None:
         self.image = image
         self._native = _RUN(native.run)
-        self._pool = native.pool
+        self._team = native.team
         self._dtypes = [data_type(number).numpy for number in image.dtypes]
         self._constants = [constants[number] for number in image.constants]
         self._bases = np.array(image.bases, np.int64)
@@ -75,8 +77,8 @@ class Segment:
         rows = [(native.kernels[kernel], start, last) for kernel, start, last in image.calls]
         self._calls = np.array(rows, np.int64)
         self._record = [
-            native.dispatch, native.pool.address, 0, 0, self._bases.ctypes.data, 0,
-            len(image.bases), self._calls.ctypes.data, len(image.calls),
+            native.team.address, 0, 0, self._bases.ctypes.data, 0, len(image.bases),
+            self._calls.ctypes.data, len(image.calls),
         ]  # fmt: skip
         self._by_shapes: dict[tuple[Any, ...], Plan] = {}
         self._by_sizes: dict[tuple[int, ...], Plan] = {}
@@ -88,19 +90,21 @@ class Segment:
 
     def _pieces(self, tasks: int) -> int:
         """Into how many pieces threads cut a call's tasks."""
-        return min(tasks, self._pool.threads * PIECES_EACH) if self._pool.threads > 1 else 1
+        return min(tasks, self._team.threads * PIECES_EACH) if self._team.threads > 1 else 1
 
     def _plan(self, sizes: tuple[int, ...]) -> Plan:
         values, arena_bytes, shapes = self._compute(*sizes, self._pieces)
-        if arena_bytes > LARGEST_ARENA:
+        needed = arena_bytes + sum(map(math.prod, shapes))
+        if needed > MOST_BYTES:
             raise EvaluationError(
-                f"results in between would take {arena_bytes} bytes", hint="feed smaller shapes"
+                f"results would take more than {needed} bytes", hint="feed smaller shapes"
             )
         offsets = self._offsets.copy()
         if values:
             offsets[self._positions] = np.array(values, np.int64)[self._chosen]
         outputs = list(zip(shapes, self._dtypes, strict=True))
-        return Plan(offsets, offsets.ctypes.data, arena_bytes + ALIGNMENT, outputs)
+        shared = bool(self._calls.size) and int(offsets[self._calls[:, 2] + 1].max()) > 1
+        return Plan(offsets, offsets.ctypes.data, arena_bytes + ALIGNMENT, shared, outputs)
 
     def run(self, arrays: Sequence[NDArray[Any]], sizes: Sequence[int | None]) -> list[Any]:
         """Run on arrays, with every size known."""
@@ -134,6 +138,8 @@ class Segment:
             addresses[at] = array.__array_interface__["data"][0]
             at += 1
         arena.record[_OFFSETS] = plan.offsets_address
+        if plan.shared:
+            self._team.gather()
         self._native(arena.record_address)
         if self.image.reports:
             self._check(arena)
@@ -157,7 +163,7 @@ class Segment:
         addresses = np.array([0] * (FIRST_INPUT + outside) + constants, np.int64)
         addresses[ARENA] = base
         record = np.array(self._record, np.int64)
-        record[2:4] = base, addresses.ctypes.data
+        record[1:3] = base, addresses.ctypes.data
         return _Arena(memory, size, base, addresses, record, record.ctypes.data)
 
     def _check(self, arena: _Arena) -> None:

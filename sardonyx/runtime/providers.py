@@ -10,6 +10,7 @@ from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.runtime.caching import open_cache
 from sardonyx.runtime.options import SessionOptions
+from sardonyx.runtime.processors import thread_limits
 
 Observe = Callable[[Value, Any], None]
 
@@ -58,11 +59,10 @@ class CompiledRunner:
     """Runs the model as native code; what has no native form runs its reference in between."""
 
     def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
+        asked = options.intra_op_num_threads
+        threads = asked if asked > 0 else thread_limits().threads
         self._program = compile_model(
-            model,
-            threads=options.intra_op_num_threads or None,
-            catalog=catalog,
-            cache=open_cache(options),
+            model, threads=threads, catalog=catalog, cache=open_cache(options)
         )
         self._places = {name: place for place, name in enumerate(self._program.output_names)}
         self._model, self._catalog, self._options = model, catalog, options

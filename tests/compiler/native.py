@@ -15,6 +15,12 @@ from sardonyx.dims import Expression
 from sardonyx.loops import Kernel, verify
 
 
+def engine_of(module: ir.Module | str, target: Target | None = None) -> Engine:
+    """A module made ready to run."""
+    target = target or host_target()
+    return Engine([compile_module(module, target)], target)
+
+
 def run_native(
     kernel: Kernel,
     memories: Mapping[str, NDArray[Any]],
@@ -26,7 +32,7 @@ def run_native(
     target = target or host_target()
     module = ir.Module()
     emit_kernel(module, "kernel", kernel, target.lanes)
-    engine = Engine([compile_module(module, target)], target)
+    engine = engine_of(module, target)
     given = dict(parameters or {})
     values = [memories[name].ctypes.data for name in kernel.memories]
     values += [given[name] for name in kernel.parameters]

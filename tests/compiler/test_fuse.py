@@ -9,7 +9,6 @@ from sardonyx.compiler.emit_engine import host_target
 from sardonyx.compiler.plan import Lifetime, arrange
 from sardonyx.compiler.program import Program, compile_model
 from sardonyx.compiler.segment import Segment
-from sardonyx.compiler.threads import available_threads
 from sardonyx.loops import kernel_text
 from sardonyx.ops.catalog import standard
 
@@ -156,7 +155,3 @@ def test_memory_is_used_again() -> None:
     sizes = [640] * 10
     arrangement = arrange(sizes, [Lifetime(step, step + 1) for step in range(10)])
     assert placed(arrangement, sizes)[1] == 1280
-
-
-def test_threads_are_at_least_one() -> None:
-    assert available_threads() >= 1
