@@ -7,9 +7,9 @@ from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
-from llvmlite import ir
 from llvmlite.binding import ffi
 
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.targets import Target, choose_target
 from sardonyx.errors import UnsupportedError
 

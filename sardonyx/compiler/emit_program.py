@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from llvmlite import ir
-
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_engine import compile_module
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.processors import available_processors

@@ -274,7 +274,7 @@ class Settings:
             catalog = standard() if self.catalog is None else self.catalog
             return compile_image(read(), target, catalog, specialize=specialize)
 
-        kept = self.catalog is None or self.catalog == standard()
+        kept = self.catalog is None or self.catalog is standard()
         if self.cache is not None and kept:
             image = self.cache.get(image_key(identity, specialize, target), make)
         else:

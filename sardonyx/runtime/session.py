@@ -102,8 +102,7 @@ class InferenceSession:
     def _open(self) -> None:
         catalog: Catalog | None = None
         if self._operators:
-            own = {(item.domain, item.name): item for item in self._operators}
-            catalog = dict(standard()) | own
+            catalog = standard() | {(item.domain, item.name): item for item in self._operators}
         self._providers = choose_providers(self._wanted)
         self._runner: Runner = PROVIDERS[self._providers[0]](self._source, catalog, self._options)
         self._profile = Profile() if self._options.enable_profiling else None
