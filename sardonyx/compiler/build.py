@@ -37,6 +37,8 @@ class Built:
     steps: list[Step | Node]
     stored: dict[Value, Form]
     fusion: Fusion
+    names: dict[Call, str]
+    """The name of the kernel each call belongs to."""
 
     def explain(self, graph: Graph, lowered: Lowered) -> Iterator[Row]:
         """What became of each node."""
@@ -59,7 +61,7 @@ class Built:
                 kernel = "constant"
             elif node in where:
                 group = where[node]
-                kernel = f"{kernel_kind(group)} {self.fusion.groups.index(group)}"
+                kernel = kernel_name(self.fusion, group)
                 others = tuple(name for name in together[group] if name != node.where())
             yield node.where(), node.op_type, kernel, others, reason
 
@@ -71,6 +73,11 @@ def kernel_kind(group: Group) -> str:
     if group.axes is not None:
         return "rows"
     return type(group.root).__name__.lower()
+
+
+def kernel_name(fusion: Fusion, group: Group) -> str:
+    """A kernel's kind and number."""
+    return f"{kernel_kind(group)} {fusion.groups.index(group)}"
 
 
 def group_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
@@ -103,7 +110,8 @@ def build_steps(graph: Graph, lowered: Lowered, target: Target) -> Built:
     calls = {group: group_calls(fusion, group, target) for group in fusion.groups}
     steps = _schedule(graph, lowered, fusion, calls, references, stored)
     _connect(steps, set(stored.values()))
-    return Built(steps, stored, fusion)
+    names = {call: kernel_name(fusion, group) for group in calls for call in calls[group]}
+    return Built(steps, stored, fusion, names)
 
 
 _NOTHING = Source((), DataType.FLOAT, Value())

@@ -137,7 +137,7 @@ def _lower(
 def _forms(
     result: Lowered, node: Node, facts: dict[Value, Fact], lowerings: Lowerings, operator: Any
 ) -> tuple[Form, ...]:
-    lowering = lowerings.get((canonical_domain(node.domain), node.op_type))
+    lowering = operator.lower or lowerings.get((canonical_domain(node.domain), node.op_type))
     if lowering is None:
         raise NotLowered("the operator has no native form yet")
     for value in node.inputs:

@@ -10,11 +10,13 @@ from sardonyx.compiler.build import Step, build_steps
 from sardonyx.compiler.emit_engine import host_target
 from sardonyx.compiler.emit_program import emit_program
 from sardonyx.compiler.forms import Form, Source
+from sardonyx.compiler.kernels.reader import Call
 from sardonyx.compiler.lower import Lowered, lower_graph
 from sardonyx.compiler.lowerings import LOWERINGS
 from sardonyx.compiler.reference import run_reference
 from sardonyx.compiler.segment import Kernels, Segment
 from sardonyx.compiler.threads import Pool, available_threads
+from sardonyx.compiler.watch import Watch
 from sardonyx.dims import Expression
 from sardonyx.errors import EvaluationError, InputError
 from sardonyx.graph import Model, Node, Value
@@ -44,6 +46,7 @@ class Program:
     def __init__(
         self, evaluator: Evaluator, steps: Sequence["Segment | Node"], stored: dict[Value, Form],
         lowered: Lowered, explanations: list[Explanation], pool: Pool,
+        names: Mapping[Call, str],
     ) -> None:  # fmt: skip
         self._evaluator = evaluator
         self._graph = evaluator.graph
@@ -53,6 +56,8 @@ class Program:
         self._agreements = dict.fromkeys(lowered.agreements)
         self._explanations = explanations
         self._pool = pool
+        self.kernel_names = names
+        """The name of the kernel each call belongs to, as `explain` has it."""
         self._sources = {
             value: form
             for value, form in lowered.forms.items()
@@ -87,15 +92,15 @@ class Program:
         """For each node, which kernel computes it and with which others, or why none does."""
         return list(self._explanations)
 
-    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """The model's outputs for a value of each input."""
-        if self._single is not None and len(feeds) == len(self._required):
+    def run(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any]:
+        """The model's outputs for a value of each input; kernels run one by one for a watch."""
+        if watch is None and self._single is not None and len(feeds) == len(self._required):
             segment, names, places = self._single
             arrays = [feeds.get(name) for name in names]
             results = segment.run_again(arrays, self._pool)
             if results is not None:
                 return [results[place] for place in places]
-        return self._run_steps(feeds)
+        return self._run_steps(feeds, watch)
 
     def _simple(self) -> tuple[Segment, list[str], list[int]] | None:
         """The only segment, its inputs' names and its outputs' places, where a run is only that."""
@@ -113,7 +118,7 @@ class Program:
             [segment.outputs.index(form) for form in outputs],
         )
 
-    def _run_steps(self, feeds: Mapping[str, Any]) -> list[Any]:
+    def _run_steps(self, feeds: Mapping[str, Any], watch: Watch | None) -> list[Any]:
         values = self._bind(feeds)
         sizes: dict[str, int] = {}
         for value, array in values.items():
@@ -126,12 +131,10 @@ class Program:
                     values[form.value] if isinstance(form, Source) else arrays[form]
                     for form in step.inputs
                 ]
-                for form, array in zip(
-                    step.outputs, step.run(given, sizes, self._pool), strict=True
-                ):
-                    arrays[form] = array
+                made = step.run(given, sizes, self._pool, watch)
+                arrays.update(zip(step.outputs, made, strict=True))
             else:
-                self._run_reference(step, values, arrays, sizes)
+                self._run_reference(step, values, arrays, sizes, watch)
         results = [self._result(value, values, arrays) for value in self._graph.outputs]
         constants = [value in self._constants for value in self._graph.outputs]
         return [
@@ -140,14 +143,19 @@ class Program:
         ]
 
     def _run_reference(
-        self, node: Node, values: dict[Value, Any], arrays: dict[Form, Any], sizes: dict[str, int]
-    ) -> None:
+        self, node: Node, values: dict[Value, Any], arrays: dict[Form, Any], sizes: dict[str, int],
+        watch: Watch | None,
+    ) -> None:  # fmt: skip
         wanted = [value for value in node.inputs if value is not None]
         wanted += [value for graph in node.subgraphs for value in graph.captured()]
         for value in wanted:
             if value not in values and (value in self._stored or value in self._constants):
                 values[value] = self._result(value, values, arrays)
-        made = run_reference(self._evaluator, node, values)
+        if watch is None:
+            made = run_reference(self._evaluator, node, values)
+        else:
+            with watch.during(node):
+                made = run_reference(self._evaluator, node, values, watch.observe)
         for output, array in zip(node.outputs, made, strict=False):
             values[output] = array
             self._learn(sizes, output, array)
@@ -245,4 +253,4 @@ def compile_model(
         segment.link(engine, f"segment{number}")
     pool = Pool(engine, threads or available_threads())
     explanations = [Explanation(*row) for row in built.explain(evaluator.graph, lowered)]
-    return Program(evaluator, steps, built.stored, lowered, explanations, pool)
+    return Program(evaluator, steps, built.stored, lowered, explanations, pool, built.names)

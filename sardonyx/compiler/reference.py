@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 
 from sardonyx.graph import Node, Value
-from sardonyx.ops.evaluate import Evaluator
+from sardonyx.ops.evaluate import Evaluator, Observe
 
 
-def run_reference(evaluator: Evaluator, node: Node, values: dict[Value, Any]) -> tuple[Any, ...]:
+def run_reference(
+    evaluator: Evaluator, node: Node, values: dict[Value, Any], observe: Observe | None = None
+) -> tuple[Any, ...]:
     """A node's outputs, given what its inputs and captured values are."""
     with np.errstate(all="ignore"):
-        return evaluator.run_node(node, values)
+        return evaluator.run_node(node, values, observe)

@@ -15,6 +15,7 @@ from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status, aligned
 from sardonyx.compiler.plan import ALIGNMENT, Lifetime, place
 from sardonyx.compiler.threads import Pool
+from sardonyx.compiler.watch import Watch
 from sardonyx.dims import Expression, Size
 from sardonyx.errors import EvaluationError
 from sardonyx.loops import Kernel, kernel_text
@@ -26,6 +27,7 @@ PIECES_EACH = 8
 MOST_PLANS = 1024
 """Plans that are remembered; when there are more, all are made anew as they are needed."""
 _RUN = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, ctypes.c_int64)
+_DISPATCH = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_int64)
 _NOTHING, _ARENA, _FIRST_INPUT = 0, 1, 2
 
 
@@ -174,7 +176,10 @@ class Segment:
         ]
         return Plan(table, table.ctypes.data, begin + total + ALIGNMENT, outputs)
 
-    def run(self, arrays: Sequence[NDArray[Any]], sizes: dict[str, int], pool: Pool) -> list[Any]:
+    def run(
+        self, arrays: Sequence[NDArray[Any]], sizes: dict[str, int], pool: Pool,
+        watch: Watch | None = None,
+    ) -> list[Any]:  # fmt: skip
         """Run on arrays, with every name of a size known."""
         key = tuple(sizes[name] for name in self._symbols)
         plan = self._by_sizes.get(key)
@@ -184,7 +189,7 @@ class Segment:
         if plan is None:
             plan = self._by_sizes[key] = self._plan(sizes, pool.threads)
         self._by_shapes[_shapes(arrays)] = plan
-        return self._go(plan, [np.ascontiguousarray(array) for array in arrays], pool)
+        return self._go(plan, [np.ascontiguousarray(array) for array in arrays], pool, watch)
 
     def run_again(self, arrays: Sequence[Any], pool: Pool) -> list[Any] | None:
         """Run on arrays of types and shapes that were there before; None where they were not."""
@@ -194,7 +199,9 @@ class Segment:
         plan = self._by_shapes.get(_shapes(arrays))
         return None if plan is None else self._go(plan, arrays, pool)
 
-    def _go(self, plan: Plan, arrays: Sequence[NDArray[Any]], pool: Pool) -> list[Any]:
+    def _go(
+        self, plan: Plan, arrays: Sequence[NDArray[Any]], pool: Pool, watch: Watch | None = None
+    ) -> list[Any]:
         results = [np.empty(shape, dtype) for shape, dtype in plan.outputs]
         arena = self._take(plan.arena_bytes)
         addresses = arena.addresses
@@ -205,18 +212,34 @@ class Segment:
         for array in results:
             addresses[at] = array.__array_interface__["data"][0]
             at += 1
-        self._native(
-            pool.address,
-            arena.base,
-            arena.table,
-            self._sources_address,
-            plan.offsets_address,
-            self.slots,
-        )
+        if watch is not None:
+            self._run_each(plan, arena, pool, watch)
+        else:
+            self._native(
+                pool.address,
+                arena.base,
+                arena.table,
+                self._sources_address,
+                plan.offsets_address,
+                self.slots,
+            )
         if self._reports:
             self._check(arena)
         self._free.append(arena)
         return results
+
+    def _run_each(self, plan: Plan, arena: _Arena, pool: Pool, watch: Watch) -> None:
+        """What the native function does, with somebody watching between the calls."""
+        start = arena.base - arena.memory.ctypes.data
+        frame = arena.memory[start : start + self.slots * 8].view(np.int64)
+        frame[:] = arena.addresses[self._sources] + plan.offsets
+        dispatch = _DISPATCH(self._engine.address("dispatch"))
+        for call, emitted in zip(self.calls, self.emitted, strict=True):
+            after = emitted.start + emitted.slots
+            tasks, pieces = (int(frame[after - back]) for back in (2, 1))
+            kernel = self._engine.address(f"kernel{emitted.kernel}")
+            with watch.during(call):
+                dispatch(pool.address, kernel, arena.base + emitted.start * 8, tasks, pieces)
 
     def _take(self, size: int) -> _Arena:
         """An arena that no other run uses; one that is too small is let go."""
