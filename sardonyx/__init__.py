@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sardonyx.version import VERSION
 
 if TYPE_CHECKING:
-    from sardonyx.api import save
+    from sardonyx.api import compile, save
     from sardonyx.checker import Finding, check, find_problems
     from sardonyx.dtypes import DataType
     from sardonyx.errors import (
+        CancelledError,
         CheckError,
         ConversionError,
         EvaluationError,
@@ -68,19 +69,24 @@ if TYPE_CHECKING:
         NodeArg,
         OrtValue,
         RunOptions,
+        RunProfile,
         SessionOptions,
+        SparseValue,
+        c_operator,
+        custom_operator,
         get_available_providers,
+        set_seed,
     )
 
 __version__ = VERSION
 
 _HOMES = {
-    "sardonyx.api": "save",
+    "sardonyx.api": "compile save",
     "sardonyx.checker": "Finding check find_problems",
     "sardonyx.dtypes": "DataType",
     "sardonyx.errors": (
-        "CheckError ConversionError EvaluationError ExternalDataError FormatError GraphError "
-        "InferenceError InputError SardonyxError SaveError TensorError UnsupportedError"
+        "CancelledError CheckError ConversionError EvaluationError ExternalDataError FormatError "
+        "GraphError InferenceError InputError SardonyxError SaveError TensorError UnsupportedError"
     ),
     "sardonyx.format.load": "load load_tensor load_text",
     "sardonyx.format.save": "save_tensor to_bytes to_text",
@@ -100,7 +106,8 @@ _HOMES = {
     "sardonyx.passes.pipeline": "optimize simplify",
     "sardonyx.runtime": (
         "ExecutionMode ExecutionOrder GraphOptimizationLevel IOBinding InferenceSession "
-        "ModelMetadata NodeArg OrtValue RunOptions SessionOptions get_available_providers"
+        "ModelMetadata NodeArg OrtValue RunOptions RunProfile SessionOptions SparseValue "
+        "c_operator custom_operator get_available_providers set_seed"
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -109,6 +116,7 @@ __all__ = [
     "Attribute",
     "AttributeType",
     "Builder",
+    "CancelledError",
     "CheckError",
     "ConversionError",
     "DataType",
@@ -136,11 +144,13 @@ __all__ = [
     "OptionalType",
     "OrtValue",
     "RunOptions",
+    "RunProfile",
     "SardonyxError",
     "SaveError",
     "SequenceType",
     "SessionOptions",
     "SparseTensor",
+    "SparseValue",
     "Tensor",
     "TensorError",
     "TensorType",
@@ -148,9 +158,12 @@ __all__ = [
     "UnsupportedError",
     "Value",
     "__version__",
+    "c_operator",
     "check",
     "clone_model",
+    "compile",
     "convert_opset",
+    "custom_operator",
     "diff",
     "evaluate",
     "find_problems",
@@ -164,6 +177,7 @@ __all__ = [
     "optimize",
     "save",
     "save_tensor",
+    "set_seed",
     "simplify",
     "to_bytes",
     "to_text",

@@ -227,9 +227,11 @@ class Program:
 
 def compile_model(
     model: Model, *, target: str | None = None, threads: int | None = None,
-    catalog: Catalog | None = None,
+    catalog: Catalog | None = None, seed: int | None = None,
 ) -> Program:  # fmt: skip
     """Compile a model for this machine, or for a lower target that it runs too.
+
+    `seed` is where random operators begin.
 
     >>> import sardonyx as sx
     >>> model = sx.load_text('<ir_version: 10, opset_import: ["": 21]>'
@@ -239,7 +241,7 @@ def compile_model(
     ([2.0, 0.0], 1)
     """
     operators = standard() if catalog is None else catalog
-    evaluator = Evaluator(model, catalog=operators)
+    evaluator = Evaluator(model, catalog=operators, seed=seed)
     inference = Inference(evaluator.model, operators)
     inference.run()
     lowered = lower_graph(evaluator, inference.facts, LOWERINGS, operators)

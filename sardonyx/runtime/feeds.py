@@ -1,0 +1,113 @@
+"""What users feed, as runs take it: arrays in one piece, aligned, in this machine's byte order."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InputError
+from sardonyx.graph import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Type
+from sardonyx.runtime.dlpack import take_shared
+from sardonyx.runtime.sparse import SparseValue
+from sardonyx.runtime.values import plain
+
+
+def make_ready(name: str, wanted: Type | None, given: Any) -> Any:
+    """A value for an input: what is an array stays one, what can become one does.
+
+    >>> make_ready("x", TensorType(DataType.FLOAT, (2,)), [1, 2]).dtype
+    dtype('float32')
+    """
+    if type(given) is np.ndarray:
+        return _in_one_piece(given)
+    item = plain(given)
+    match wanted:
+        case OptionalType():
+            return None if item is None else make_ready(name, wanted.element, item)
+        case SequenceType():
+            return _sequence(name, wanted, item)
+        case MapType():
+            if not isinstance(item, dict):
+                raise InputError(
+                    f"input '{name}' is a {type(item).__name__} where a {wanted} is expected",
+                    hint="feed a dict",
+                )
+            return item
+    return _tensor(name, wanted, item)
+
+
+def _sequence(name: str, wanted: SequenceType, item: Any) -> list[Any]:
+    if not isinstance(item, list | tuple):
+        raise InputError(
+            f"input '{name}' is a {type(item).__name__} where a {wanted} is expected",
+            hint="feed a list",
+        )
+    return [make_ready(f"{name}[{at}]", wanted.element, part) for at, part in enumerate(item)]
+
+
+def _tensor(name: str, wanted: Type | None, item: Any) -> Any:
+    if isinstance(item, np.ndarray):
+        return _in_one_piece(np.asarray(item))
+    if item is None or isinstance(item, dict):
+        raise InputError(
+            f"input '{name}' is {type(item).__name__} where a {wanted} is expected",
+            hint="feed an array",
+        )
+    if hasattr(item, "__dlpack__"):
+        return _in_one_piece(take_shared(item))
+    try:
+        array = np.asarray(item)
+    except ValueError as error:
+        raise InputError(
+            f"input '{name}' cannot be made an array: {error}",
+            hint="feed an array, or lists of equal lengths",
+        ) from None
+    return _in_one_piece(_said_plainly(array, wanted, item))
+
+
+def _said_plainly(array: NDArray[Any], wanted: Type | None, item: Any) -> NDArray[Any]:
+    """Python's own numbers have no width: they get the one the model expects."""
+    element = wanted.element if isinstance(wanted, TensorType) else None
+    own = isinstance(item, bool | int | float | list | tuple)
+    if not own or not isinstance(element, DataType) or element == DataType.STRING:
+        return array
+    whole = array.dtype.kind in "iu" and element.is_integer
+    if array.size == 0 or whole or (array.dtype.kind in "iuf" and element.is_float):
+        return array.astype(element.numpy)
+    return array
+
+
+def _in_one_piece(array: NDArray[Any]) -> NDArray[Any]:
+    flags, dtype = array.flags, array.dtype
+    if flags.c_contiguous and flags.aligned and dtype.isnative and dtype.kind not in "USTa":
+        return array
+    if dtype.kind == "S":
+        return np.char.decode(array, "utf-8").astype(object)
+    if dtype.kind in "UTa":
+        return array.astype(object)
+    if not dtype.isnative:
+        array = array.astype(dtype.newbyteorder("="))
+    return np.require(array, requirements=["C", "A"])
+
+
+def own(item: Any, taken: set[int]) -> Any:
+    """An output in memory of its own: not the model's, an input's or another output's.
+
+    `taken` holds the identities of arrays that belong to somebody, and is added to.
+    """
+    if isinstance(item, list):
+        return [own(part, taken) for part in item]
+    if not isinstance(item, np.ndarray):
+        return item
+    if not item.flags.owndata or not item.flags.writeable or id(item) in taken:
+        item = item.copy()
+    taken.add(id(item))
+    return item
+
+
+def as_declared(item: Any, type_: Type | None) -> Any:
+    """An output as its type says: sparse tensors with only the elements that are not zero."""
+    if isinstance(type_, SparseTensorType) and isinstance(item, np.ndarray):
+        return SparseValue.from_dense(item)
+    return item
