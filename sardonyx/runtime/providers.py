@@ -241,7 +241,6 @@ def choose_providers(
     chosen: dict[str, dict[str, str]] = {}
     for name, more in pairs:
         if name not in PROVIDERS:
-            options.say(WARNING, "the provider %s is not available", name)
             continue
         for key in more:
             options.say(INFO, "the option %s of %s has no effect", key, name)
@@ -251,6 +250,9 @@ def choose_providers(
             f"none of the providers {[name for name, _ in pairs]} is available",
             hint=f"available are: {', '.join(get_available_providers())}",
         )
+    missing = [name for name, _ in pairs if name not in PROVIDERS]
+    if missing:
+        options.say(WARNING, "not available: %s; %s runs", ", ".join(missing), next(iter(chosen)))
     return chosen
 
 

@@ -115,7 +115,7 @@ class SparseValue:
             return flat
         indices = self._places.indices()
         if indices.ndim == 2:
-            return np.ravel_multi_index(tuple(indices.T), self._shape).astype(np.int64)
+            return np.asarray(np.ravel_multi_index(tuple(indices.T), self._shape), np.int64)
         return indices
 
     def as_coo_view(self) -> CooView:
