@@ -16,6 +16,7 @@ from sardonyx.compiler.emit_values import (
     I32,
     I64,
     TYPES,
+    constant,
     emit_binary,
     emit_cast,
     emit_unary,
@@ -34,6 +35,7 @@ from sardonyx.loops.nodes import (
     Let,
     Load,
     Loop,
+    Pick,
     Read,
     Register,
     Select,
@@ -261,14 +263,6 @@ class _Emitter(Access):
             self.body(body)
             lane.mask = before
 
-    def slot(self, type_: Any) -> Any:
-        """A place for a value that LLVM will keep in a register."""
-        here = self.b.block
-        self.b.position_at_end(self.entry)
-        slot = self.b.alloca(type_)
-        self.b.position_at_end(here)
-        return slot
-
     def register(self, register: Register) -> None:
         self.registers[register.name] = register
         type_ = TYPES[register.dtype]
@@ -308,8 +302,9 @@ class _Emitter(Access):
             ]
             result = intrinsic(self.b, "llvm.fmuladd", *factors, old)
         else:
-            value = self.widened(self.value(update.value), old.type)
-            result = emit_binary(self.b, update.combine, register.dtype, old, value)
+            result = value = self.widened(self.value(update.value), old.type)
+            if update.combine != "set":
+                result = emit_binary(self.b, update.combine, register.dtype, old, value)
         if self.lane is not None and self.lane.mask is not None:
             result = self.b.select(self.lane.mask, result, old)
         self.b.store(result, slot)
@@ -353,11 +348,13 @@ class _Emitter(Access):
             parts = [self.spread(part) for part in parts]
         match value:
             case Constant(number, dtype):
-                return splat(TYPES[dtype], number)
+                return constant(dtype, number)
             case Whole(size):
                 return self.whole(size)
             case Load(buffer, indices):
                 return self.load(buffer, indices)
+            case Pick(buffer, _, report):
+                return self.pick(buffer, parts, report)
             case Read(register, _, indices):
                 return self.b.load(self.place(register, indices))
             case Unary(name, operand):

@@ -62,6 +62,8 @@ def suffix(type_: Any) -> str:
     """A type in the name of an intrinsic."""
     if isinstance(type_, ir.VectorType):
         return f"v{type_.count}{suffix(type_.element)}"
+    if isinstance(type_, ir.HalfType):
+        return "f16"
     if isinstance(type_, ir.FloatType):
         return "f32"
     return "f64" if isinstance(type_, ir.DoubleType) else f"i{type_.width}"

@@ -3,11 +3,13 @@
 import math
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 
 from sardonyx.compiler.emit_math import FloatMath, declare, intrinsic, like, splat, suffix
 from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError
+from sardonyx.loops.nodes import STORED
 
 I1, I8, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
@@ -17,8 +19,9 @@ TYPES: dict[DataType, Any] = {
     DataType.INT16: ir.IntType(16), DataType.UINT16: ir.IntType(16),
     DataType.INT32: ir.IntType(32), DataType.UINT32: ir.IntType(32),
     DataType.INT64: I64, DataType.UINT64: I64,
+    DataType.FLOAT16: ir.HalfType(), DataType.BFLOAT16: ir.IntType(16),
 }  # fmt: skip
-"""Element types as they are computed with."""
+"""Element types as they are computed with; those that are only moved as their bits."""
 _UNSIGNED = frozenset({DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64})
 _ANY_FLOAT = {
     "abs": "llvm.fabs", "sqrt": "llvm.sqrt", "floor": "llvm.floor", "ceil": "llvm.ceil",
@@ -32,10 +35,19 @@ def memory_type(dtype: DataType) -> Any:
     return I8 if dtype is DataType.BOOL else TYPES[dtype]
 
 
+def constant(dtype: DataType, number: float | int | bool) -> Any:
+    """A number of an element type; of one that is only moved, its bits."""
+    type_ = TYPES[dtype]
+    if dtype in STORED and isinstance(type_, ir.IntType):
+        array = np.asarray(number, dtype.numpy)
+        number = int(array.view(f"u{array.itemsize}"))
+    return splat(type_, number)
+
+
 def is_float(type_: Any) -> bool:
     """True for float types and vectors of them."""
     scalar = type_.element if isinstance(type_, ir.VectorType) else type_
-    return isinstance(scalar, ir.FloatType | ir.DoubleType)
+    return isinstance(scalar, ir.HalfType | ir.FloatType | ir.DoubleType)
 
 
 def emit_unary(b: ir.IRBuilder, name: str, dtype: DataType, x: Any, *, apart: bool = False) -> Any:
@@ -137,16 +149,22 @@ def _divide(b: ir.IRBuilder, dtype: DataType, left: Any, right: Any) -> Any:
 
 def emit_cast(b: ir.IRBuilder, source: DataType, target: DataType, x: Any) -> Any:
     """A value as another element type; what an integer cannot hold becomes its nearest."""
-    type_ = like(x.type, TYPES[target])
     if source is target:
         return x
+    if source is DataType.BFLOAT16:
+        return emit_cast(b, DataType.FLOAT, target, _from_bfloat(b, x))
+    if target is DataType.BFLOAT16:
+        return _to_bfloat(b, emit_cast(b, source, DataType.FLOAT, x))
+    if target is DataType.FLOAT16 and source is not DataType.FLOAT:
+        x, source = emit_cast(b, source, DataType.FLOAT, x), DataType.FLOAT
+    type_ = like(x.type, TYPES[target])
     if target is DataType.BOOL:
         zero = splat(x.type, 0.0 if is_float(x.type) else 0)
         return _relation(b, "ne", source, x, zero)
     unsigned = source in _UNSIGNED or source is DataType.BOOL
     if is_float(x.type):
         if is_float(type_):
-            return b.fptrunc(x, type_) if target is DataType.FLOAT else b.fpext(x, type_)
+            return (b.fpext if source.bits < target.bits else b.fptrunc)(x, type_)
         sign = "u" if target in _UNSIGNED else "s"
         name = f"llvm.fpto{sign}i.sat.{suffix(type_)}.{suffix(x.type)}"
         return b.call(declare(b.module, name, type_, [x.type]), [x])
@@ -157,6 +175,22 @@ def emit_cast(b: ir.IRBuilder, source: DataType, target: DataType, x: Any) -> An
     if source.bits > target.bits:
         return b.trunc(x, type_)
     return (b.zext if unsigned else b.sext)(x, type_)
+
+
+def _from_bfloat(b: ir.IRBuilder, x: Any) -> Any:
+    """The float32 whose upper half is given."""
+    wide = b.zext(x, like(x.type, I32))
+    return b.bitcast(b.shl(wide, splat(wide.type, 16)), like(x.type, F32))
+
+
+def _to_bfloat(b: ir.IRBuilder, x: Any) -> Any:
+    """The upper half of a float32, rounded to the nearest, ties to even; NaN stays NaN."""
+    bits = b.bitcast(x, like(x.type, I32))
+    odd = b.and_(b.lshr(bits, splat(bits.type, 16)), splat(bits.type, 1))
+    rounded = b.add(bits, b.add(odd, splat(bits.type, 0x7FFF)))
+    quiet = b.or_(bits, splat(bits.type, 0x400000))
+    chosen = b.select(b.fcmp_unordered("uno", x, x), quiet, rounded)
+    return b.trunc(b.lshr(chosen, splat(bits.type, 16)), like(x.type, ir.IntType(16)))
 
 
 def neutral(combine: str, dtype: DataType) -> float | int:

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.compiler.bodies import BodyEvaluator
 from sardonyx.compiler.build import Step, build_steps
 from sardonyx.compiler.emit_engine import host_target
 from sardonyx.compiler.emit_program import emit_program
+from sardonyx.compiler.expand import lower_model
 from sardonyx.compiler.forms import Form, Source
-from sardonyx.compiler.kernels.reader import Call
-from sardonyx.compiler.lower import Lowered, lower_graph
-from sardonyx.compiler.lowerings import LOWERINGS
+from sardonyx.compiler.lower import Lowered
 from sardonyx.compiler.reference import run_reference
 from sardonyx.compiler.segment import Kernels, Segment
+from sardonyx.compiler.specialize import Contents, Specialized, with_contents
 from sardonyx.compiler.threads import Pool, available_threads
 from sardonyx.compiler.watch import Watch
 from sardonyx.dims import Expression
@@ -23,7 +24,6 @@ from sardonyx.graph import Model, Node, Value
 from sardonyx.loops.nodes import symbols
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.evaluate import Evaluator, check_input
-from sardonyx.ops.infer import Inference
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,6 @@ class Program:
     def __init__(
         self, evaluator: Evaluator, steps: Sequence["Segment | Node"], stored: dict[Value, Form],
         lowered: Lowered, explanations: list[Explanation], pool: Pool,
-        names: Mapping[Call, str],
     ) -> None:  # fmt: skip
         self._evaluator = evaluator
         self._graph = evaluator.graph
@@ -56,8 +55,6 @@ class Program:
         self._agreements = dict.fromkeys(lowered.agreements)
         self._explanations = explanations
         self._pool = pool
-        self.kernel_names = names
-        """The name of the kernel each call belongs to, as `explain` has it."""
         self._sources = {
             value: form
             for value, form in lowered.forms.items()
@@ -155,7 +152,7 @@ class Program:
             made = run_reference(self._evaluator, node, values)
         else:
             with watch.during(node):
-                made = run_reference(self._evaluator, node, values, watch.observe)
+                made = run_reference(self._evaluator, node, values, watch.checkpoint)
         for output, array in zip(node.outputs, made, strict=False):
             values[output] = array
             self._learn(sizes, output, array)
@@ -196,11 +193,14 @@ class Program:
         """An error where sizes that must be equal are not."""
         for pair in self._agreements:
             left, right = (
-                size.substitute(sizes) if isinstance(size, Expression) else size for size in pair
+                size.substitute(sizes) if isinstance(size, Expression) else size
+                for size in (pair.left, pair.right)
             )
-            if isinstance(left, int) and isinstance(right, int) and left != right:
+            known = isinstance(left, int) and isinstance(right, int)
+            if known and left != right and not (pair.repeats and left == 1):
                 raise InputError(
-                    f"{pair[0]} is {left} and {pair[1]} is {right}, but the model needs them equal",
+                    f"{pair.left} is {left} and {pair.right} is {right}, "
+                    "but the model needs them equal",
                     hint="feed shapes that fit each other",
                 )
 
@@ -227,8 +227,9 @@ class Program:
 
 def compile_model(
     model: Model, *, target: str | None = None, threads: int | None = None,
-    catalog: Catalog | None = None, seed: int | None = None,
-) -> Program:  # fmt: skip
+    catalog: Catalog | None = None, specialize: bool = True,
+    seed: int | None = None,
+) -> Program | Specialized:  # fmt: skip
     """Compile a model for this machine, or for a lower target that it runs too.
 
     `seed` is where random operators begin.
@@ -241,10 +242,27 @@ def compile_model(
     ([2.0, 0.0], 1)
     """
     operators = standard() if catalog is None else catalog
-    evaluator = Evaluator(model, catalog=operators, seed=seed)
-    inference = Inference(evaluator.model, operators)
-    inference.run()
-    lowered = lower_graph(evaluator, inference.facts, LOWERINGS, operators)
+    evaluator = BodyEvaluator(model, catalog=operators, seed=seed)
+    lowered, facts = lower_model(evaluator, operators)
+
+    def again(contents: Contents | None) -> Program | Specialized:
+        bound = model if contents is None else with_contents(model, contents)
+        known = contents is not None
+        return compile_model(
+            bound, target=target, threads=threads, catalog=catalog, specialize=known, seed=seed
+        )
+
+    if specialize and lowered.wanted:
+        fed = [value.name for value in evaluator.graph.inputs if value.tensor is None]
+        made = [value.name for value in evaluator.graph.outputs]
+        return Specialized(tuple(value.name for value in lowered.wanted), again, fed, made)
+    evaluator.prepare(
+        facts,
+        lowered.constants,
+        lambda body: compile_model(
+            body, target=target, threads=threads, catalog=catalog, seed=seed
+        ),
+    )
     chosen = host_target(target)
     built = build_steps(evaluator.graph, lowered, chosen)
     kernels = Kernels()
@@ -255,4 +273,4 @@ def compile_model(
         segment.link(engine, f"segment{number}")
     pool = Pool(engine, threads or available_threads())
     explanations = [Explanation(*row) for row in built.explain(evaluator.graph, lowered)]
-    return Program(evaluator, steps, built.stored, lowered, explanations, pool, built.names)
+    return Program(evaluator, steps, built.stored, lowered, explanations, pool)

@@ -73,6 +73,7 @@ class Segment:
 
     def __init__(self, step: Step, emitted: list[EmittedCall]) -> None:
         self.calls = step.calls
+        self.names = step.names
         self.inputs = tuple(step.inputs)
         self.outputs = tuple(step.outputs)
         self.emitted = emitted
@@ -234,11 +235,11 @@ class Segment:
         frame = arena.memory[start : start + self.slots * 8].view(np.int64)
         frame[:] = arena.addresses[self._sources] + plan.offsets
         dispatch = _DISPATCH(self._engine.address("dispatch"))
-        for call, emitted in zip(self.calls, self.emitted, strict=True):
+        for name, emitted in zip(self.names, self.emitted, strict=True):
             after = emitted.start + emitted.slots
             tasks, pieces = (int(frame[after - back]) for back in (2, 1))
             kernel = self._engine.address(f"kernel{emitted.kernel}")
-            with watch.during(call):
+            with watch.during(name):
                 dispatch(pool.address, kernel, arena.base + emitted.start * 8, tasks, pieces)
 
     def _take(self, size: int) -> _Arena:

@@ -19,6 +19,7 @@ from sardonyx.loops.nodes import (
     Let,
     Load,
     Loop,
+    Pick,
     Read,
     Register,
     Select,
@@ -52,7 +53,7 @@ BINARY: dict[str, Callable[[Number, Number], Number]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": _truncated,
     "min": np.minimum, "max": np.maximum, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal, "and": np.logical_and,
-    "or": np.logical_or, "xor": np.logical_xor,
+    "or": np.logical_or, "xor": np.logical_xor, "set": lambda _, value: value,
 }  # fmt: skip
 
 
@@ -124,6 +125,14 @@ class _Machine:
             total += at * self.size(stride)
         return total
 
+    def pick(self, buffer: Buffer, indices: list[int], report: Buffer | None) -> Number:
+        extents = [self.size(extent) for extent in buffer.shape]
+        if all(0 <= at < extent for at, extent in zip(indices, extents, strict=True)):
+            return self.memories[buffer.memory][self.offset(buffer, tuple(indices))]
+        if report is not None:
+            self.memories[report.memory][0] = 1
+        return buffer.dtype.numpy.type(0)
+
     def value(self, value: Value) -> Number:
         """A value; long chains are computed without recursion."""
         known: dict[int, Number] = {}
@@ -146,6 +155,8 @@ class _Machine:
                 return np.int64(self.size(size))
             case Load(buffer, indices):
                 return self.memories[buffer.memory][self.offset(buffer, indices)]
+            case Pick(buffer, _, report):
+                return self.pick(buffer, [int(part) for part in parts], report)
             case Read(register, _, indices):
                 return self.registers[register][tuple(map(self.size, indices))]
             case Unary(name, _):

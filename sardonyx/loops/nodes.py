@@ -36,8 +36,14 @@ RELATIONS = frozenset(["lt", "le", "gt", "ge", "eq", "ne"])
 """Comparisons, which give a bool."""
 LOGIC = frozenset(["and", "or", "xor"])
 """Functions of two bools."""
-COMBINERS = frozenset(["add", "mul", "min", "max"])
-"""How a register may take in a value."""
+COMBINERS = frozenset(["add", "mul", "min", "max", "set"])
+"""How a register may take in a value; `set` forgets what it held."""
+STORED = frozenset({
+    DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT8E4M3FN, DataType.FLOAT8E4M3FNUZ,
+    DataType.FLOAT8E5M2, DataType.FLOAT8E5M2FNUZ, DataType.FLOAT8E8M0, DataType.FLOAT4E2M1,
+    DataType.INT4, DataType.UINT4, DataType.INT2, DataType.UINT2,
+})  # fmt: skip
+"""Element types that are only moved, chosen and cast; to compute with them, cast them first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,18 @@ class Load:
 
     buffer: Buffer
     indices: tuple[Size, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """An element at indices that are computed, int64 values; 0 where one of them lies outside.
+
+    `report` is a memory of one int64 that becomes 1 where an index lies outside.
+    """
+
+    buffer: Buffer
+    indices: tuple["Value", ...]
+    report: Buffer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +134,7 @@ class Cast:
     dtype: DataType
 
 
-Value = Constant | Whole | Load | Read | Unary | Binary | Select | Cast
+Value = Constant | Whole | Load | Pick | Read | Unary | Binary | Select | Cast
 
 
 class Kind(Enum):
@@ -217,7 +235,7 @@ def dtype_of(value: Value) -> DataType:
                 return value.dtype
             case Whole():
                 return DataType.INT64
-            case Load():
+            case Load() | Pick():
                 return value.buffer.dtype
             case Binary() if value.name in RELATIONS:
                 return DataType.BOOL
@@ -238,6 +256,8 @@ def operands(value: Value) -> tuple[Value, ...]:
             return value.left, value.right
         case Select():
             return value.condition, value.then, value.other
+        case Pick():
+            return value.indices
     return ()
 
 
@@ -278,8 +298,10 @@ def values_in(body: tuple[Statement, ...]) -> Iterator[Value]:
 def buffers_in(body: tuple[Statement, ...]) -> Iterator[Buffer]:
     """Every buffer that is read or written."""
     for value in values_in(body):
-        if isinstance(value, Load):
+        if isinstance(value, Load | Pick):
             yield value.buffer
+        if isinstance(value, Pick) and value.report is not None:
+            yield value.report
     for statement in walk(body):
         if isinstance(statement, Store):
             yield statement.buffer
@@ -301,6 +323,8 @@ def sizes_in(body: tuple[Statement, ...]) -> Iterator[Size]:
         match value:
             case Load():
                 yield from (*value.indices, *value.buffer.strides)
+            case Pick():
+                yield from (*value.buffer.shape, *value.buffer.strides)
             case Read():
                 yield from value.indices
             case Whole():

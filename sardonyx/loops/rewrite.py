@@ -11,6 +11,7 @@ from sardonyx.loops.nodes import (
     Let,
     Load,
     Loop,
+    Pick,
     Read,
     Select,
     Statement,
@@ -90,6 +91,8 @@ def _single(value: Value, parts: list[Value], size: Callable[[Size], Size]) -> V
             return Whole(size(inner))
         case Load(buffer, indices):
             return Load(*_flat(buffer, indices, size))
+        case Pick(buffer, _, report):
+            return Pick(buffer, tuple(parts), report)
         case Read(register, dtype, indices):
             return Read(register, dtype, tuple(map(size, indices)))
         case Unary(name, _):

@@ -14,6 +14,7 @@ from sardonyx.loops.nodes import (
     Let,
     Load,
     Loop,
+    Pick,
     Read,
     Register,
     Select,
@@ -123,6 +124,9 @@ def _text(value: Value, parts: list[str]) -> str:
             return f"<{size}>"
         case Load(buffer, indices):
             return f"{buffer.memory}{_sizes(indices)}"
+        case Pick(buffer, _, report):
+            outside = "" if report is None else f" or {report.memory}"
+            return f"{buffer.memory}[{', '.join(parts)}]{outside}"
         case Read(register, _, indices):
             return f"{register}{_sizes(indices)}"
         case Unary(name, _):

@@ -9,6 +9,7 @@ from sardonyx.loops.nodes import (
     FLOAT_UNARY,
     LOGIC,
     RELATIONS,
+    STORED,
     Binary,
     Buffer,
     Cast,
@@ -19,6 +20,7 @@ from sardonyx.loops.nodes import (
     Let,
     Load,
     Loop,
+    Pick,
     Read,
     Register,
     Select,
@@ -86,6 +88,8 @@ class _Scope:
             case Update(name, combine, value, indices):
                 _require(combine in COMBINERS, f"combiner {combine}")
                 self.read(name, indices, self.value(value))
+                single = around is Kind.VECTOR and not self.registers[name].lanes
+                _require(combine != "set" or not single, f"register {name} set by many lanes")
             case Store(buffer, indices, value):
                 self.access(buffer, indices)
                 _require(self.value(value) is buffer.dtype, f"{buffer.memory} takes another type")
@@ -131,9 +135,17 @@ class _Scope:
                 self.sizes(size)
             case Load(buffer, indices):
                 self.access(buffer, indices)
+            case Pick(buffer, indices, report):
+                self.access(buffer, (0,) * len(indices))
+                self.sizes(*buffer.shape)
+                _require(set(types) <= {DataType.INT64}, f"indices of {buffer.memory}")
+                if report is not None:
+                    self.access(report, (0,))
+                return buffer.dtype
             case Read(name, dtype, indices):
                 self.read(name, indices, dtype)
             case Unary(name, _):
+                _require(types[0] not in STORED, f"{name} of {types[0].text}")
                 known = name in FLOAT_UNARY and (types[0].is_float or name in ("neg", "abs"))
                 _require(
                     known or (name == "not" and types[0] is DataType.BOOL),
@@ -141,6 +153,7 @@ class _Scope:
                 )
             case Binary(name, _, _):
                 _require(types[0] is types[1], f"{name} of {types[0].text} and {types[1].text}")
+                _require(types[0] not in STORED, f"{name} of {types[0].text}")
                 logic = types[0] is DataType.BOOL
                 allowed = LOGIC | RELATIONS if logic else ARITHMETIC | RELATIONS
                 _require(name in allowed, f"{name} of {types[0].text}")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sardonyx.compiler.program import Program
+from sardonyx.compiler.specialize import Specialized
 from sardonyx.errors import InputError
 from sardonyx.graph import Model
 from sardonyx.runtime.feeds import make_ready, own
@@ -14,7 +15,7 @@ class CompiledModel:
     The only output comes by itself, several as a tuple.
     """
 
-    def __init__(self, model: Model, program: Program) -> None:
+    def __init__(self, model: Model, program: Program | Specialized) -> None:
         assert model.graph is not None
         self._program = program
         self._types = {value.name: value.type for value in model.graph.inputs}

@@ -7,6 +7,7 @@ from logging import INFO, WARNING
 from typing import Any, Protocol
 
 from sardonyx.compiler.program import Program, compile_model
+from sardonyx.compiler.specialize import Specialized
 from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.graph import Graph, Model, Value
 from sardonyx.graph.clone import clone_model
@@ -65,7 +66,7 @@ class ReferenceRunner:
         watcher: Watcher | None = None,
     ) -> list[Any]:  # fmt: skip
         """Run once."""
-        observe = None if watcher is None else watcher.observe_nodes
+        observe = None if watcher is None else watcher.observe
         return self._evaluator.run(outputs, inputs, observe=observe)
 
     def collect(
@@ -101,10 +102,10 @@ class CompiledRunner:
         with signs_of_life(f"compiling {_title(model)}", options):
             self._program = self._compile(optimize_model(model, options, catalog))
         self._places = {name: place for place, name in enumerate(self._program.output_names)}
-        self._tapped: OrderedDict[tuple[str, ...], Program] = OrderedDict()
+        self._tapped: OrderedDict[tuple[str, ...], Program | Specialized] = OrderedDict()
         self._reference: ReferenceRunner | None = None
 
-    def _compile(self, model: Model) -> Program:
+    def _compile(self, model: Model) -> Program | Specialized:
         threads = self._options.intra_op_num_threads or PROCESS.threads
         return compile_model(
             model, threads=threads or None, catalog=self._catalog, seed=PROCESS.seed
@@ -121,9 +122,6 @@ class CompiledRunner:
             if further:
                 program = self._tap(further)
                 places = {name: place for place, name in enumerate(program.output_names)}
-        if watcher is not None:
-            watcher.names = program.kernel_names
-            watcher.require_going()
         results = program.run(inputs, watcher)
         return results if outputs is None else [results[places[name]] for name in outputs]
 
@@ -146,7 +144,7 @@ class CompiledRunner:
             self._reference = ReferenceRunner(self._model, self._catalog, self._options)
         return self._reference
 
-    def _tap(self, names: tuple[str, ...]) -> Program:
+    def _tap(self, names: tuple[str, ...]) -> Program | Specialized:
         """The program with further outputs; not optimized, so that every value is there."""
         program = self._tapped.get(names)
         if program is None:

@@ -3,16 +3,14 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from sardonyx.compiler.watch import Checkpoint
 from sardonyx.errors import CancelledError
 from sardonyx.graph import Node, Value
-
-Names = Mapping[Any, str]
-"""The kernel each call belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +35,11 @@ class Watcher:
         self._stop = stop
         self._times = times
         self._last = time.perf_counter_ns()
-        self.names: Names = {}
+        self.checkpoint = Checkpoint(self.require_going)
         self.events: list[Event] = []
 
     @contextmanager
-    def during(self, item: Any) -> Iterator[None]:
+    def during(self, item: str | Node) -> Iterator[None]:
         """Around a kernel, or around a node's reference."""
         self.require_going()
         start = time.perf_counter_ns()
@@ -50,10 +48,6 @@ class Watcher:
             self._add(item, start, time.perf_counter_ns())
 
     def observe(self, value: Value, item: Any) -> None:
-        """Told of values inside of a node."""
-        self.require_going()
-
-    def observe_nodes(self, value: Value, item: Any) -> None:
         """Told of every value: a node ran since the value before it."""
         now = time.perf_counter_ns()
         node = value.producer
@@ -70,9 +64,8 @@ class Watcher:
                 hint="set terminate = False before these options are used again",
             )
 
-    def _add(self, item: Any, start: int, end: int) -> None:
-        node = item if isinstance(item, Node) else None
-        kernel = "" if node is not None else self.names.get(item, "")
+    def _add(self, item: str | Node, start: int, end: int) -> None:
+        kernel, node = (item, None) if isinstance(item, str) else ("", item)
         self.events.append(Event(kernel, node, start, end, threading.get_ident()))
 
 

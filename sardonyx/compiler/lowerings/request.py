@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,13 @@ from sardonyx.compiler.forms import Form, NotLowered
 from sardonyx.dims import Size
 from sardonyx.ops.fact import Fact
 
-Agreement = tuple[Size, Size]
-"""Two sizes that a model needs to be equal."""
+
+class Agreement(NamedTuple):
+    """Two sizes that a model needs to be equal; or, `repeats`, the left one may also be 1."""
+
+    left: Size
+    right: Size
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +26,18 @@ class Request:
 
     inputs: tuple[Fact | None, ...]
     outputs: tuple[Fact, ...]
+    constants: tuple[Any, ...]
+    """The elements of each input that is a constant, else None."""
     agreements: list[Agreement]
+    wanted: set[int]
+    """Inputs whose contents the lowering asked for in vain."""
 
     def agree(self, left: Size, right: Size) -> Size:
         """The size two axes must share; checked at run time where it is only known then."""
         if left != right:
             if isinstance(left, int) and isinstance(right, int):
                 raise NotLowered(f"sizes {left} and {right} do not agree")
-            self.agreements.append((left, right))
+            self.agreements.append(Agreement(left, right))
         return left if isinstance(left, int) else right
 
     def shape(self, output: int = 0) -> tuple[Size, ...]:
@@ -43,12 +52,20 @@ class Request:
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def constant(self, position: int, what: str) -> NDArray[Any]:
-        """The elements of an input that must be a constant."""
+        """The elements of an input that must be a constant, or fed before the program is made."""
+        value = self.known(position)
+        if value is None:
+            self.wanted.add(position)
+            raise NotLowered(f"{what} is not a constant")
+        return value
+
+    def known(self, position: int) -> NDArray[Any] | None:
+        """The elements of an input where they are known; the lowering does without them too."""
         fact = self.inputs[position]
         value = None if fact is None else fact.constant
         if value is None:
-            raise NotLowered(f"{what} is not a constant")
-        return np.asarray(value)
+            value = self.constants[position]
+        return None if value is None else np.asarray(value)
 
 
 Lowering = Callable[..., Form | tuple[Form, ...]]
