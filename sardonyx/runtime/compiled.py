@@ -6,7 +6,7 @@ from sardonyx.compiler.program import Program
 from sardonyx.compiler.specialize import Specialized
 from sardonyx.errors import InputError
 from sardonyx.graph import Model
-from sardonyx.runtime.feeds import make_ready, own
+from sardonyx.runtime.feeds import constants_of, identities, make_ready, own
 
 
 class CompiledModel:
@@ -19,6 +19,7 @@ class CompiledModel:
         assert model.graph is not None
         self._program = program
         self._types = {value.name: value.type for value in model.graph.inputs}
+        self._constants = constants_of(model)
         self.input_names = program.input_names
         """What to pass, in order."""
         self.output_names = program.output_names
@@ -38,8 +39,8 @@ class CompiledModel:
             name: make_ready(name, self._types.get(name), item)
             for name, item in (given | named).items()
         }
-        taken = {id(item) for item in feeds.values()}
-        results = tuple(own(item, taken) for item in self._program.run(feeds))
+        taken = identities(feeds.values())
+        results = tuple(own(item, taken, self._constants) for item in self._program.run(feeds))
         return results[0] if len(results) == 1 else results
 
     def __repr__(self) -> str:

@@ -68,7 +68,7 @@ def take_shared(source: Any) -> NDArray[Any]:
     given = source if hasattr(source, "__dlpack__") else _Capsule(source)
     try:
         return np.asarray(np.from_dlpack(given))
-    except (BufferError, RuntimeError, TypeError) as error:
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
         return _take_narrow(given, error)
 
 

@@ -1,5 +1,6 @@
 """What users feed, as runs take it: arrays in one piece, aligned, in this machine's byte order."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,16 @@ from numpy.typing import NDArray
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InputError
-from sardonyx.graph import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Type
+from sardonyx.graph import (
+    MapType,
+    Model,
+    OptionalType,
+    SequenceType,
+    SparseTensorType,
+    TensorType,
+    Type,
+)
+from sardonyx.graph.tensor import ArrayData
 from sardonyx.runtime.dlpack import take_shared
 from sardonyx.runtime.sparse import SparseValue
 from sardonyx.runtime.values import plain
@@ -91,16 +101,32 @@ def _in_one_piece(array: NDArray[Any]) -> NDArray[Any]:
     return np.require(array, requirements=["C", "A"])
 
 
-def own(item: Any, taken: set[int]) -> Any:
+def identities(items: Iterable[Any]) -> set[int]:
+    """Which arrays belong to the user, those in lists too."""
+    found: set[int] = set()
+    for item in items:
+        found |= identities(item) if isinstance(item, list) else {id(item)}
+    return found
+
+
+def constants_of(model: Model) -> frozenset[int]:
+    """Which arrays that could be written to belong to a model."""
+    return frozenset(
+        id(tensor.data.values) for tensor in model.tensors() if isinstance(tensor.data, ArrayData)
+    )
+
+
+def own(item: Any, taken: set[int], constants: frozenset[int] = frozenset()) -> Any:
     """An output in memory of its own: not the model's, an input's or another output's.
 
     `taken` holds the identities of arrays that belong to somebody, and is added to.
     """
     if isinstance(item, list):
-        return [own(part, taken) for part in item]
+        return [own(part, taken, constants) for part in item]
     if not isinstance(item, np.ndarray):
         return item
-    if not item.flags.owndata or not item.flags.writeable or id(item) in taken:
+    owned = item.flags.owndata and item.flags.writeable
+    if not owned or id(item) in taken or id(item) in constants:
         item = item.copy()
     taken.add(id(item))
     return item

@@ -15,7 +15,7 @@ from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.operator import Operator
 from sardonyx.runtime.binding import IOBinding
 from sardonyx.runtime.describe import ModelMetadata, NodeArg, describe_model, describe_value
-from sardonyx.runtime.feeds import as_declared, make_ready, own
+from sardonyx.runtime.feeds import as_declared, constants_of, identities, make_ready, own
 from sardonyx.runtime.options import RunOptions, SessionOptions
 from sardonyx.runtime.prepare import load_model, prepare_model, write_optimized
 from sardonyx.runtime.profile import Recording, RunProfile, make_profile
@@ -87,6 +87,7 @@ class InferenceSession:
         graph = self._model.graph
         self._types = {value.name: value.type for value in (*graph.initializers, *graph.inputs)}
         self._results = {value.name: value.type for value in graph.outputs}
+        self._constants = constants_of(self._model)
 
     def __getstate__(self) -> dict[str, Any]:
         """A session is pickled as its model: the other process makes its own program of it."""
@@ -129,10 +130,10 @@ class InferenceSession:
             name: make_ready(name, self._types.get(name), item) for name, item in input_feed.items()
         }
         names = list(output_names) if output_names else None
-        taken = {id(item) for item in feeds.values()}
+        taken = identities(feeds.values())
         if intermediates is not None:
             results, kept = self._runner.collect(names, feeds, _pattern(intermediates))
-            kept = {name: own(item, taken) for name, item in kept.items()}
+            kept = {name: own(item, taken, self._constants) for name, item in kept.items()}
             return self._finish(names, results, taken), kept
         watcher = self._watcher(run_options)
         results = self._runner.run(names, feeds, watcher)
@@ -151,7 +152,7 @@ class InferenceSession:
     def _finish(self, names: list[str] | None, results: list[Any], taken: set[int]) -> list[Any]:
         asked = self._results if names is None else names
         return [
-            as_declared(own(item, taken), self._results.get(name))
+            as_declared(own(item, taken, self._constants), self._results.get(name))
             for name, item in zip(asked, results, strict=True)
         ]
 

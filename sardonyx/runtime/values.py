@@ -179,7 +179,7 @@ def _type_of(value: Any) -> str:
             return f"seq({_type_of(value[0]) if value else 'tensor(float)'})"
         case dict():
             key, item = next(iter(value.items()), (0, 0.0))
-            return f"map({_name_of(key)},{_type_of(np.asarray(item))})"
+            return f"map({_name_of(key)},tensor({_name_of(item)}))"
         case np.ndarray():
             return f"tensor({_name_of(value)})"
     raise InputError(f"the value is a {type(value).__name__}, not a tensor")
