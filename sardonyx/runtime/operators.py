@@ -92,10 +92,12 @@ def c_operator(
             f"the operator {name} has no function", hint="pass the address of a C function"
         )
     names = list(_number_attributes(signature, name))
+    formals = [item for item in parse_signature(signature).inputs if not item.arity.variadic]
     call = C_SIGNATURE(address)
 
     def reference(*inputs: Any, **attributes: Any) -> tuple[Any, ...]:
         arrays = [None if item is None else np.ascontiguousarray(item) for item in inputs]
+        arrays += [None] * (len(formals) - len(arrays))
         facts = [Fact() if item is None else of_array(item) for item in arrays]
         made = [_memory(fact, name) for fact in as_outputs(infer(*facts, **attributes))]
         numbers = (ctypes.c_double * max(len(names), 1))(*(attributes[item] for item in names))
