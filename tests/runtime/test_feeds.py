@@ -181,7 +181,7 @@ def test_empty_tensors_and_scalars(provider: str) -> None:
 def test_strings(provider: str) -> None:
     runs = session("(string[n] x) => (string[n] y) { y = Identity(x) }", provider)
     for feed in (np.array(["a", "ü"]), np.array(["a", "ü"], object), ["a", "ü"],
-                 np.array(["a".encode(), "ü".encode()])):  # fmt: skip
+                 np.array([b"a", "ü".encode()])):  # fmt: skip
         (y,) = runs.run(None, {"x": feed})
         assert y.dtype == object and y.tolist() == ["a", "ü"]
 

@@ -54,9 +54,7 @@ CASES = {
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("name", list(CASES))
-def test_forgiven_with_a_notice(
-    name: str, provider: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_forgiven_with_a_notice(name: str, provider: str, caplog: pytest.LogCaptureFixture) -> None:
     content, notice, level = CASES[name]
     expected = onnxruntime.InferenceSession(content).run(None, {"x": X})[0]
     with caplog.at_level(logging.INFO, "sardonyx"):

@@ -95,9 +95,9 @@ def test_sparse_tensors() -> None:
     assert held.is_sparse_tensor() and held.shape() == [2, 3] and held.element_type() == 1
     assert held.as_sparse_tensor() is coo
     for call, text in (
-        (lambda: csr.as_coo_view(), "not in the COO"),
-        (lambda: coo.as_csrc_view(), "not in the CSR"),
-        (lambda: held.numpy(), "sparse tensor"),
+        (csr.as_coo_view, "not in the COO"),
+        (coo.as_csrc_view, "not in the CSR"),
+        (held.numpy, "sparse tensor"),
         (lambda: sx.OrtValue(dense).as_sparse_tensor(), "not a sparse tensor"),
         (lambda: sx.SparseValue.sparse_coo_from_numpy([2, 3], values, np.array([9, 1])), "fit"),
         (lambda: sx.SparseValue.sparse_coo_from_numpy([2], values, np.array([1])), "cannot lie"),
