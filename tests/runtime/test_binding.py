@@ -9,8 +9,8 @@ from sardonyx.errors import InputError, UnsupportedError
 
 PROVIDERS = ["ReferenceExecutionProvider", "CompiledExecutionProvider"]
 TEXT = ('<ir_version: 10, opset_import: ["": 21]> g (float[n,3] x) => '
-        "(float[n,3] y, int64[2] s, bfloat16[n,3] b) { y = Neg(x) s = Shape(x) b = Cast<to = 16>(x) }"
-        )  # fmt: skip
+        "(float[n,3] y, int64[2] s, bfloat16[n,3] b)"
+        "{ y = Neg(x) s = Shape(x) b = Cast<to = 16>(x) }")  # fmt: skip
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 

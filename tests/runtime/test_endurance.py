@@ -51,7 +51,8 @@ def transformer(layers: int = 2) -> sx.Model:
             f"b{at} = Transpose<perm = [0, 2, 1, 3]>(c{at})", f"f{at} = Reshape(b{at}, flat)",
             f"o{at} = MatMul(f{at}, wo{at})", f"a{at} = Add(o{at}, {last})",
             f"n{at} = LayerNormalization<axis = -1>(a{at}, ones)", f"u{at} = MatMul(n{at}, up{at})",
-            f"g{at} = Relu(u{at})", f"e{at} = MatMul(g{at}, down{at})", f"z{at} = Add(e{at}, a{at})",
+            f"g{at} = Relu(u{at})", f"e{at} = MatMul(g{at}, down{at})",
+            f"z{at} = Add(e{at}, a{at})",
         ]  # fmt: skip
         last = f"z{at}"
     lines.append(f"y = Identity({last})")

@@ -1,4 +1,4 @@
-"""Options of sessions and runs: each that means something does it, the rest is said to do nothing."""
+"""Options of sessions and runs: each does what it means, and what has no effect is said."""
 
 import copy
 import logging

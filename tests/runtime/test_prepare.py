@@ -93,7 +93,7 @@ def test_newer_files_run_where_every_operator_is_known() -> None:
     assert sx.InferenceSession(content).run(None, {"x": X})[0].sum() == 4
     default = onnx.helper.make_model(onnx.load_from_string(content).graph)
     assert sx.InferenceSession(default).run(None, {"x": X})[0].sum() == 4
-    with pytest.raises(sx.UnsupportedError, match="version 99 of 'ai.onnx'; 28 is the newest"):
+    with pytest.raises(sx.UnsupportedError, match=r"version 99 of 'ai.onnx'; 28 is the newest"):
         sx.InferenceSession(make([NODE("Relu", ["x"], ["y"])], [("", 99)]))
 
 
