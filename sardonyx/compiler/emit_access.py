@@ -10,7 +10,7 @@ from sardonyx.compiler.emit_math import declare, splat, suffix
 from sardonyx.compiler.emit_values import I1, I8, I32, I64, memory_type
 from sardonyx.dims import Expression, Operation, Product, Size
 from sardonyx.dtypes import DataType
-from sardonyx.loops.nodes import Buffer, substitute, symbols
+from sardonyx.loops.nodes import Buffer, Value, Whole, substitute, symbols
 
 GATHERING_LANES = 16
 """Lanes of targets that gather elements in one instruction faster than one after another."""
@@ -154,6 +154,51 @@ class Access:
             value = self.pick_vector(base, offset, inside)
         else:
             value = self.pick_one(base, offset, inside)
+        if buffer.dtype is DataType.BOOL:
+            return self.b.icmp_unsigned("!=", value, splat(value.type, 0))
+        return value
+
+    def row(
+        self, buffer: Buffer, indices: tuple[Value, ...], parts: list[Any]
+    ) -> tuple[list[Any], int] | None:
+        """Indices of the first lane, and the axis along which the others lie side by side.
+
+        None where lanes do not lie side by side.
+        """
+        along = [n for n, part in enumerate(parts) if isinstance(part.type, ir.VectorType)]
+        if self.lane is None or len(along) != 1:
+            return None
+        place = indices[along[0]]
+        if not isinstance(place, Whole) or buffer.strides[along[0]] != 1:
+            return None
+        size = substitute(place.size, self.fixed)
+        if self.lane_step(size) != 1:
+            return None
+        return [
+            self.integer(size) if n == along[0] else part for n, part in enumerate(parts)
+        ], along[0]
+
+    def pick_row(self, buffer: Buffer, starts: list[Any], axis: int) -> Any:
+        """Elements side by side, of which those outside are 0."""
+        assert self.lane is not None
+        offset: Any = ir.Constant(I64, 0)
+        inside: Any = ir.Constant(I1, 1)
+        lanes = ir.Constant(ir.VectorType(I64, self.lanes), list(range(self.lanes)))
+        mask = self.lane.mask
+        for number, start in enumerate(starts):
+            bound = self.integer(buffer.shape[number])
+            offset = self.b.add(offset, self.b.mul(start, self.integer(buffer.strides[number])))
+            if number == axis:
+                places = self.b.add(self.spread(start), lanes)
+                here = self.b.icmp_unsigned("<", places, self.spread(bound))
+                mask = here if mask is None else self.b.and_(mask, here)
+            else:
+                inside = self.b.and_(inside, self.b.icmp_unsigned("<", start, bound))
+        mask = self.b.and_(mask, self.spread(inside))
+        base = self.b.inttoptr(self.memories[buffer.memory], memory_type(buffer.dtype).as_pointer())
+        before, self.lane.mask = self.lane.mask, mask
+        value = self.load_vector(self.b.gep(base, [offset]), buffer.dtype.numpy.itemsize)
+        self.lane.mask = before
         if buffer.dtype is DataType.BOOL:
             return self.b.icmp_unsigned("!=", value, splat(value.type, 0))
         return value

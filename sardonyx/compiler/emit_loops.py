@@ -18,6 +18,7 @@ from sardonyx.compiler.emit_values import (
     TYPES,
     constant,
     emit_binary,
+    emit_bits,
     emit_cast,
     emit_unary,
     is_float,
@@ -27,6 +28,7 @@ from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import (
     Binary,
+    Bits,
     Cast,
     Constant,
     Guard,
@@ -57,7 +59,8 @@ REDUCTION_COPIES = 4
 
 
 def emit_kernel(module: ir.Module, name: str, kernel: Kernel, lanes: int) -> ir.Function:
-    """Define a function in a module."""
+    """Define a function in a module, which remembers the lanes of its target."""
+    module.lanes = lanes
     signature = ir.FunctionType(ir.VoidType(), [I64.as_pointer(), I64, I64])
     function = ir.Function(module, signature, name)
     _Emitter(function, kernel, lanes).run()
@@ -353,7 +356,10 @@ class _Emitter(Access):
                 return self.whole(size)
             case Load(buffer, indices):
                 return self.load(buffer, indices)
-            case Pick(buffer, _, report):
+            case Pick(buffer, indices, report):
+                row = self.row(buffer, indices, parts)
+                if row is not None and report is None:
+                    return self.pick_row(buffer, *row)
                 return self.pick(buffer, parts, report)
             case Read(register, _, indices):
                 return self.b.load(self.place(register, indices))
@@ -366,6 +372,8 @@ class _Emitter(Access):
                 return self.b.select(*parts)
             case Cast(operand, dtype):
                 return emit_cast(self.b, dtype_of(operand), dtype, parts[0])
+            case Bits(operand, dtype):
+                return emit_bits(self.b, dtype_of(operand), dtype, parts[0])
 
     def binary(self, name: str, dtype: DataType, parts: list[Any]) -> Any:
         return emit_binary(self.b, name, dtype, *parts)

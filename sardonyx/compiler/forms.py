@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 
 from sardonyx import graph
 from sardonyx.dims import Expression, Size, broadcast, minimum
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
 from sardonyx.loops.nodes import RELATIONS, Buffer, Kernel
 
-EXPENSIVE = frozenset(["exp", "log", "tanh", "erf", "sigmoid"])
+EXPENSIVE = frozenset({
+    "exp", "log", "tanh", "erf", "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh", "asinh", "acosh", "atanh", "pow", "mod",
+})  # fmt: skip
 """Functions worth computing only once."""
 
 
@@ -120,7 +123,7 @@ class Reshape(Form):
 
 @dataclass(frozen=True, eq=False)
 class Map(Form):
-    """A function of the kernel language, `select` or `cast`, of elements."""
+    """A function of the kernel language, `select`, `cast` or `bits`, of elements."""
 
     name: str
     arguments: tuple[Form, ...]
@@ -294,6 +297,11 @@ def number(value: float | int | Expression, dtype: DataType) -> Number:
     return Number((), dtype, value)
 
 
+def constant(array: NDArray[Any]) -> Source:
+    """An array as a form."""
+    return Source(array.shape, from_numpy(array.dtype), graph.Value(), array)
+
+
 def broadcast_shapes(*shapes: tuple[Size, ...]) -> tuple[Size, ...]:
     """The shape of forms together; whether an axis is repeated may be known only at run time."""
     rank = max(map(len, shapes))
@@ -312,8 +320,6 @@ def broadcast_shapes(*shapes: tuple[Size, ...]) -> tuple[Size, ...]:
 
 def unary(name: str, x: Form) -> Map:
     """A function of each element."""
-    if name in EXPENSIVE and x.dtype is not DataType.FLOAT:
-        raise NotLowered(f"{name} of {x.dtype.text} has no native form")
     return Map(x.shape, x.dtype, name, (x,))
 
 
@@ -341,6 +347,11 @@ def select(condition: Form, then: Operand, other: Operand) -> Map:
 def cast(x: Form, dtype: DataType) -> Form:
     """Elements as another type."""
     return x if x.dtype is dtype else Map(x.shape, dtype, "cast", (x,))
+
+
+def bits(x: Form, dtype: DataType) -> Form:
+    """The bits of elements as another type of the same width."""
+    return x if x.dtype is dtype else Map(x.shape, dtype, "bits", (x,))
 
 
 def fold(combine: str, x: Form, axes: Sequence[int], initial: float | int) -> Form:

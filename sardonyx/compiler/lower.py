@@ -8,13 +8,16 @@ import numpy as np
 
 from sardonyx.compiler.forms import (
     Form,
+    Join,
     Map,
     NotLowered,
     Source,
     Take,
     View,
     cast,
+    number,
     topological,
+    unsqueeze,
 )
 from sardonyx.compiler.lowerings import TYPE_BLIND, Agreement, Lowerings, Request
 from sardonyx.compiler.reference import run_reference
@@ -22,7 +25,7 @@ from sardonyx.dims import Size
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
 from sardonyx.graph import Node, Value
-from sardonyx.loops.nodes import symbols
+from sardonyx.loops.nodes import STORED, symbols
 from sardonyx.ops.catalog import Catalog, canonical_domain
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.ops.fact import Fact
@@ -31,8 +34,7 @@ from sardonyx.ops.operator import attribute_values
 NATIVE = frozenset({
     DataType.FLOAT, DataType.DOUBLE, DataType.BOOL, DataType.INT8, DataType.UINT8, DataType.INT16,
     DataType.UINT16, DataType.INT32, DataType.UINT32, DataType.INT64, DataType.UINT64,
-    DataType.FLOAT16, DataType.BFLOAT16,
-})  # fmt: skip
+}) | STORED  # fmt: skip
 """Element types that kernels read and write."""
 NARROW = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
 """Floats that kernels compute with as float32; each result is rounded to its own type."""
@@ -137,7 +139,9 @@ def _lower(
 ) -> None:
     domain = canonical_domain(node.domain)
     try:
-        forms = _forms(result, node, facts, lowerings, operators[domain, node.op_type])
+        forms = _sizes(result, node, facts) or _forms(
+            result, node, facts, lowerings, operators[domain, node.op_type]
+        )
     except NotLowered as reason:
         result.reasons[node] = reason.what
         for output in node.outputs:
@@ -146,6 +150,24 @@ def _lower(
     for output, form in zip(node.outputs, forms, strict=False):
         result.forms[output] = form
         result.made_by.setdefault(form, node)
+
+
+def _sizes(result: Lowered, node: Node, facts: dict[Value, Fact]) -> tuple[Form, ...]:
+    """Outputs of which every element is a size that is known when the program runs."""
+    forms: list[Form] = []
+    for output in node.outputs:
+        fact = facts.get(output, Fact())
+        sizes = fact.sizes() if fact.dtype is DataType.INT64 and fact.value is not None else None
+        if sizes is None or len(fact.shape or ()) > 1:
+            return ()
+        known = [size for size in sizes if size is not None]
+        known = [size for size in known if size_names((size,)) <= result.bound.keys()]
+        if len(known) < len(sizes) or not known:
+            return ()
+        numbers = [number(size, DataType.INT64) for size in known]
+        parts = tuple(unsqueeze(item, [0]) for item in numbers)
+        forms.append(Join((len(known),), DataType.INT64, parts, 0) if fact.shape else numbers[0])
+    return tuple(forms)
 
 
 def _forms(
@@ -168,6 +190,7 @@ def _forms(
         tuple(None if value is None else result.constants.get(value) for value in node.inputs),
         result.agreements,
         set(),
+        result.bound,
     )
     inputs = [None if value is None else result.forms[value] for value in node.inputs]
     given = inputs if key in TYPE_BLIND else [_wide(form) for form in inputs]
@@ -199,8 +222,12 @@ def _wide(form: Form | None) -> Form | None:
 
 def _note_wanted(result: Lowered, node: Node, request: Request) -> None:
     """Remember the graph's inputs that tell the contents a lowering asked for in vain."""
+    if not request.wanted:
+        return
     found: dict[Value, None] = {}
-    waiting = [node.inputs[position] for position in request.wanted]
+    others = range(min(request.wanted) + 1, len(node.inputs))
+    alike = {place for place in others if _is_list(request.inputs[place])}
+    waiting = [node.inputs[position] for position in request.wanted | alike]
     while waiting:
         value = waiting.pop()
         if value is None or value in result.constants or value in found:
@@ -210,6 +237,12 @@ def _note_wanted(result: Lowered, node: Node, request: Request) -> None:
             continue
         found[value] = None
     result.wanted.update(found)
+
+
+def _is_list(fact: Fact | None) -> bool:
+    """True for a short list of integers, which is wanted where another one is."""
+    integer = fact is not None and fact.dtype in (DataType.INT64, DataType.INT32)
+    return integer and fact is not None and len(fact.shape or ()) == 1
 
 
 def _repetitions(forms: tuple[Form, ...], inputs: list[Form | None]) -> list[Agreement]:

@@ -12,30 +12,21 @@ from enum import Enum
 from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType
 
-FLOAT_UNARY = frozenset(
-    [
-        "neg",
-        "abs",
-        "sqrt",
-        "rsqrt",
-        "reciprocal",
-        "exp",
-        "log",
-        "tanh",
-        "erf",
-        "sigmoid",
-        "floor",
-        "ceil",
-        "rint",
-    ]
-)
+FLOAT_UNARY = frozenset({
+    "neg", "abs", "sqrt", "rsqrt", "reciprocal", "exp", "log", "tanh", "erf", "sigmoid", "floor",
+    "ceil", "rint", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh",
+    "atanh",
+})  # fmt: skip
 """Functions of one float."""
-ARITHMETIC = frozenset(["add", "sub", "mul", "div", "min", "max"])
-"""Functions of two numbers of one type; min and max pass NaN on; div of integers truncates."""
+ARITHMETIC = frozenset(["add", "sub", "mul", "div", "mod", "min", "max"])
+"""Functions of two numbers of one type; min and max pass NaN on; div of integers truncates, mod has
+the sign of its left side, and both are 0 where an integer is divided by 0."""
 RELATIONS = frozenset(["lt", "le", "gt", "ge", "eq", "ne"])
 """Comparisons, which give a bool."""
 LOGIC = frozenset(["and", "or", "xor"])
-"""Functions of two bools."""
+"""Functions of two bools, or of the bits of two integers."""
+SHIFTS = frozenset(["shl", "shr"])
+"""Bits of an integer moved by another one of its type; beyond its width nothing is left."""
 COMBINERS = frozenset(["add", "mul", "min", "max", "set"])
 """How a register may take in a value; `set` forgets what it held."""
 STORED = frozenset({
@@ -102,7 +93,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """A function of one value: one of FLOAT_UNARY, or `neg`, `abs` of integers, `not` of a bool."""
+    """A function of one value: one of FLOAT_UNARY; `neg`, `abs`, `not` of integers; `not`."""
 
     name: str
     operand: "Value"
@@ -110,7 +101,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """A function of two values of one type: of ARITHMETIC, RELATIONS or LOGIC."""
+    """A function of two values of one type: of ARITHMETIC, RELATIONS, LOGIC, SHIFTS; or `pow`."""
 
     name: str
     left: "Value"
@@ -134,7 +125,15 @@ class Cast:
     dtype: DataType
 
 
-Value = Constant | Whole | Load | Pick | Read | Unary | Binary | Select | Cast
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """The bits of a value as another element type that takes as many bytes."""
+
+    operand: "Value"
+    dtype: DataType
+
+
+Value = Constant | Whole | Load | Pick | Read | Unary | Binary | Select | Cast | Bits
 
 
 class Kind(Enum):
@@ -231,7 +230,7 @@ def dtype_of(value: Value) -> DataType:
     """
     while True:
         match value:
-            case Constant() | Cast() | Read():
+            case Constant() | Cast() | Bits() | Read():
                 return value.dtype
             case Whole():
                 return DataType.INT64
@@ -250,7 +249,7 @@ def dtype_of(value: Value) -> DataType:
 def operands(value: Value) -> tuple[Value, ...]:
     """The values a value is made of."""
     match value:
-        case Unary() | Cast():
+        case Unary() | Cast() | Bits():
             return (value.operand,)
         case Binary():
             return value.left, value.right

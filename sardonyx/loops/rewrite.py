@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from sardonyx.dims import Expression, Size, product, symbol
 from sardonyx.loops.nodes import (
     Binary,
+    Bits,
     Buffer,
     Cast,
     Guard,
@@ -103,6 +104,8 @@ def _single(value: Value, parts: list[Value], size: Callable[[Size], Size]) -> V
             return Select(*parts)
         case Cast(_, dtype):
             return Cast(parts[0], dtype)
+        case Bits(_, dtype):
+            return Bits(parts[0], dtype)
     return value
 
 

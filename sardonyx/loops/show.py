@@ -6,6 +6,7 @@ from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import (
     Binary,
+    Bits,
     Buffer,
     Cast,
     Constant,
@@ -30,7 +31,8 @@ from sardonyx.loops.nodes import (
 
 _SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-    "eq": "==", "ne": "!=", "and": "&", "or": "|", "xor": "^",
+    "eq": "==", "ne": "!=", "and": "&", "or": "|", "xor": "^", "mod": "%", "shl": "<<",
+    "shr": ">>",
 }  # fmt: skip
 
 
@@ -139,6 +141,8 @@ def _text(value: Value, parts: list[str]) -> str:
             return f"({parts[1]} if {parts[0]} else {parts[2]})"
         case Cast(_, dtype):
             return f"{dtype.text}({parts[0]})"
+        case Bits(_, dtype):
+            return f"{dtype.text}(bits {parts[0]})"
 
 
 def _sizes(sizes: tuple[Size, ...]) -> str:

@@ -9,8 +9,10 @@ from sardonyx.loops.nodes import (
     FLOAT_UNARY,
     LOGIC,
     RELATIONS,
+    SHIFTS,
     STORED,
     Binary,
+    Bits,
     Buffer,
     Cast,
     Constant,
@@ -147,24 +149,33 @@ class _Scope:
             case Unary(name, _):
                 _require(types[0] not in STORED, f"{name} of {types[0].text}")
                 known = name in FLOAT_UNARY and (types[0].is_float or name in ("neg", "abs"))
-                _require(
-                    known or (name == "not" and types[0] is DataType.BOOL),
-                    f"{name} of {types[0].text}",
-                )
+                bits = types[0] is DataType.BOOL or types[0].is_integer
+                _require(known or (name == "not" and bits), f"{name} of {types[0].text}")
             case Binary(name, _, _):
                 _require(types[0] is types[1], f"{name} of {types[0].text} and {types[1].text}")
                 _require(types[0] not in STORED, f"{name} of {types[0].text}")
-                logic = types[0] is DataType.BOOL
-                allowed = LOGIC | RELATIONS if logic else ARITHMETIC | RELATIONS
-                _require(name in allowed, f"{name} of {types[0].text}")
+                _require(name in _allowed(types[0]), f"{name} of {types[0].text}")
                 return DataType.BOOL if name in RELATIONS else types[0]
             case Select():
                 _require(types[0] is DataType.BOOL, f"the condition of {value_text(value)[:60]}")
                 _require(types[1] is types[2], "the two sides of a choice")
                 return types[1]
+            case Bits(_, dtype):
+                sizes = (types[0].numpy.itemsize, dtype.numpy.itemsize)
+                _require(sizes[0] == sizes[1], f"bits of {types[0].text} as {dtype.text}")
+                return dtype
             case Constant() | Cast():
                 return value.dtype
         return types[0] if types else dtype_of(value)
+
+
+def _allowed(dtype: DataType) -> frozenset[str]:
+    """Functions of two values of a type."""
+    if dtype is DataType.BOOL:
+        return LOGIC | RELATIONS
+    if dtype.is_float:
+        return ARITHMETIC | RELATIONS | {"pow"}
+    return ARITHMETIC | RELATIONS | LOGIC | SHIFTS
 
 
 def _is_square_copy(extent: Size, body: tuple[Statement, ...]) -> bool:

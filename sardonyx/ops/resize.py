@@ -67,12 +67,12 @@ class Resize(Operator):
         x: Array, roi: Array | None = None, scales: Array | None = None, sizes: Array | None = None,
         **how: Any,
     ) -> Array:  # fmt: skip
-        method, axes = _method(how), how["axes"]
+        method, axes = resize_method(how), how["axes"]
         along = list(range(x.ndim)) if axes is None else [axis_of(axis, x.ndim) for axis in axes]
         crop = roi if method.coordinates == "tf_crop_and_resize" else None
         shape = [x.shape[axis] for axis in along]
         result = x if method.mode == "nearest" else _wide(x)
-        lines = _lines(shape, crop, scales, sizes, how["keep_aspect_ratio_policy"])
+        lines = resize_lines(shape, crop, scales, sizes, how["keep_aspect_ratio_policy"])
         for axis, line in zip(along, lines, strict=True):
             if not line.unchanged:
                 result = resample(result, axis, line, method)
@@ -166,7 +166,7 @@ def spelled_out(node: Node, build: Builder, reason: str) -> Value:
     """The same result out of products and gathering."""
     x, roi, scales, sizes = [*node.inputs, None, None, None][:4]
     rank, kind, how = known_rank(x), element_type(x), attribute_values(node, Resize.newest())
-    method = _method(how)
+    method = resize_method(how)
     if x is None or rank is None:
         raise ConversionError(f"{reason}, and the rank is not known")
     if method.mode != "nearest" and (kind is None or not kind.is_float):
@@ -200,7 +200,7 @@ def _keeps(
     return bool(wanted[place] == shape[axis])
 
 
-def _method(how: dict[str, Any]) -> Method:
+def resize_method(how: dict[str, Any]) -> Method:
     return Method(
         how["mode"], how["coordinate_transformation_mode"], how["nearest_mode"],
         how["cubic_coeff_a"], bool(how["antialias"]), bool(how["exclude_outside"]),
@@ -208,7 +208,7 @@ def _method(how: dict[str, Any]) -> Method:
     )  # fmt: skip
 
 
-def _lines(
+def resize_lines(
     shape: list[int], roi: Array | None, scales: Array | None, sizes: Array | None, policy: str
 ) -> list[Line]:
     """What happens to each dimension, from sizes or from factors."""
@@ -349,7 +349,7 @@ class Upsample(Operator):
     def reference(x: Array, scales: Array, mode: str) -> Array:
         method = Method(mode, "asymmetric", "floor", -0.75, False, False, 0.0)
         result = x if mode == "nearest" else _wide(x)
-        for axis, line in enumerate(_lines(list(x.shape), None, scales, None, "stretch")):
+        for axis, line in enumerate(resize_lines(list(x.shape), None, scales, None, "stretch")):
             if not line.unchanged:
                 result = resample(result, axis, line, method)
         return _narrow(result, x.dtype)

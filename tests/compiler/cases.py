@@ -3,6 +3,7 @@
 import numpy as np
 
 from tests.compiler.case import FLOAT, Case, flags, ints, normal, positive
+from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_indexing import CASES as INDEXING
 
 X = normal(3, 5, 20)
@@ -245,5 +246,5 @@ CASES: list[Case] = [
     ),
 ]
 
-ALL_CASES = [*CASES, *INDEXING]
+ALL_CASES = [*CASES, *ELEMENTS, *INDEXING]
 """The cases of all families."""

@@ -87,7 +87,7 @@ def test_fallbacks_run_between_native_segments() -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-5)
     said = {row.operator: row for row in program.explain()}
     assert said["NonZero"].kernel == "reference" and "no native form" in said["NonZero"].reason
-    assert said["Size"].kernel == "not needed"
+    assert said["Size"].kernel == "view"
     assert said["Exp"].reason == "" and program.segments == 2
 
 

@@ -26,6 +26,7 @@ from sardonyx.loops.build import dense, dense_strides
 from sardonyx.loops.nodes import (
     FLOAT_UNARY,
     Binary,
+    Bits,
     Buffer,
     Cast,
     Constant,
@@ -219,10 +220,35 @@ def _apply(name: str, dtype: DataType, parts: list[Value]) -> Value:
             return Select(*parts)
         case "cast":
             return Cast(parts[0], dtype)
+        case "bits":
+            return Bits(parts[0], dtype)
         case _ if name in FLOAT_UNARY or name == "not":
             return Unary(name, parts[0])
+        case "add" | "sub" | "mul" if dtype is DataType.INT64:
+            return _whole(name, *parts) or Binary(name, *parts)
         case _:
             return Binary(name, *parts)
+
+
+def _whole(name: str, left: Value, right: Value) -> Value | None:
+    """Arithmetic on indices and sizes as one size, so that its steps stay known."""
+    sizes = [_size(left), _size(right)]
+    if sizes[0] is None or sizes[1] is None:
+        return None
+    match name:
+        case "add":
+            return Whole(sizes[0] + sizes[1])
+        case "sub":
+            return Whole(sizes[0] - sizes[1])
+        case _ if isinstance(sizes[0], int) or isinstance(sizes[1], int):
+            return Whole(sizes[0] * sizes[1])
+    return None
+
+
+def _size(value: Value) -> Size | None:
+    if isinstance(value, Whole):
+        return value.size
+    return int(value.value) if isinstance(value, Constant) else None
 
 
 def constant_array(form: Form) -> NDArray[Any] | None:

@@ -7,20 +7,21 @@ from sardonyx.compiler.lowerings import (
     movement,
     pointwise,
     reduction,
+    resampling,
 )
 from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, Request
 
-LOWERINGS: Lowerings = (
-    pointwise.LOWERINGS
-    | movement.LOWERINGS
-    | reduction.LOWERINGS
-    | contraction.LOWERINGS
-    | indexing.LOWERINGS
-    | cumulative.LOWERINGS
-)
+MODULES = (
+    pointwise, movement, reduction, contraction, indexing, cumulative, resampling,
+)  # fmt: skip
+LOWERINGS: Lowerings = {
+    key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
+}
 """All lowerings."""
 TYPE_BLIND = (
-    frozenset(movement.LOWERINGS) | frozenset(indexing.LOWERINGS) | {("", "Cast"), ("", "Where")}
+    frozenset(movement.LOWERINGS)
+    | frozenset(indexing.LOWERINGS)
+    | {("", name) for name in ("Cast", "CastLike", "BitCast", "Where")}
 )
 """Operators that only move elements or cast them: they take every element type as it is."""
 

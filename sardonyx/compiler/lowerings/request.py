@@ -1,6 +1,6 @@
 """What a lowering is given beside its inputs and attributes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import Form, NotLowered
 from sardonyx.dims import Size
+from sardonyx.loops.nodes import symbols
 from sardonyx.ops.fact import Fact
 
 
@@ -31,6 +32,8 @@ class Request:
     agreements: list[Agreement]
     wanted: set[int]
     """Inputs whose contents the lowering asked for in vain."""
+    bound: Collection[str]
+    """Names of sizes that are known when the node runs."""
 
     def agree(self, left: Size, right: Size) -> Size:
         """The size two axes must share; checked at run time where it is only known then."""
@@ -46,6 +49,24 @@ class Request:
         if shape is None or any(size is None for size in shape):
             raise NotLowered("the rank of its output is not known")
         return tuple(size for size in shape if size is not None)
+
+    def told(self, *positions: int) -> tuple[Size, ...]:
+        """The shape of the first output, which inputs at some positions tell if nothing else."""
+        shape = self.shape()
+        if not {name for size in shape for name in symbols(size)} <= set(self.bound):
+            for position in positions:
+                if self.given(position):
+                    self.constant(position, "what tells its shape")
+        return shape
+
+    def sizes(self, position: int, what: str) -> list[Size]:
+        """The elements of an integer input, numbers or sizes that are known when the node runs."""
+        fact = self.inputs[position]
+        found = None if fact is None else fact.sizes()
+        bound = set(self.bound)
+        if found is None or any(size is None or not symbols(size) <= bound for size in found):
+            return [int(item) for item in self.constant(position, what).reshape(-1)]
+        return [size for size in found if size is not None]
 
     def given(self, position: int) -> bool:
         """True where an optional input stands."""
