@@ -61,8 +61,9 @@ class Encoder(torch.nn.Module):
     def forward(self, input_ids, attention_mask):
         return self.bert(input_ids=input_ids, attention_mask=attention_mask)[0]
 
+encoder = Encoder().eval()
 torch.onnx.export(
-    Encoder(), (ids, mask), "bert.onnx", input_names=["input_ids", "attention_mask"],
+    encoder, (ids, mask), "bert.onnx", input_names=["input_ids", "attention_mask"],
     output_names=["last_hidden_state"], dynamo=False, opset_version=17,
     dynamic_axes={"input_ids": {0: "batch", 1: "sequence"},
                   "attention_mask": {0: "batch", 1: "sequence"}})
@@ -81,7 +82,7 @@ for batch, length in ((2, 7), (1, 3), (3, 11)):
     feeds = dict(zip(names, (ids.numpy(), mask.numpy())))
     hidden = session.run(["last_hidden_state"], feeds)[0]
     with torch.no_grad():
-        expected = Encoder()(ids, mask).numpy()
+        expected = encoder(ids, mask).numpy()
     np.testing.assert_allclose(hidden, expected, atol=1e-4)
 """
 
