@@ -13,10 +13,11 @@ from sardonyx.compiler.emit_program import emit_program
 from sardonyx.compiler.expand import lower_model
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.lower import Lowered
+from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.reference import run_reference
 from sardonyx.compiler.segment import Kernels, Segment
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
-from sardonyx.compiler.threads import Pool, available_threads
+from sardonyx.compiler.threads import Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dims import Expression
 from sardonyx.errors import EvaluationError, InputError
@@ -45,7 +46,7 @@ class Program:
 
     def __init__(
         self, evaluator: Evaluator, steps: Sequence["Segment | Node"], stored: dict[Value, Form],
-        lowered: Lowered, explanations: list[Explanation], pool: Pool,
+        lowered: Lowered, explanations: list[Explanation], team: Team,
     ) -> None:  # fmt: skip
         self._evaluator = evaluator
         self._graph = evaluator.graph
@@ -54,7 +55,7 @@ class Program:
         self._constants = lowered.constants
         self._agreements = dict.fromkeys(lowered.agreements)
         self._explanations = explanations
-        self._pool = pool
+        self._team = team
         self._sources = {
             value: form
             for value, form in lowered.forms.items()
@@ -94,7 +95,7 @@ class Program:
         if watch is None and self._single is not None and len(feeds) == len(self._required):
             segment, names, places = self._single
             arrays = [feeds.get(name) for name in names]
-            results = segment.run_again(arrays, self._pool)
+            results = segment.run_again(arrays, self._team)
             if results is not None:
                 return [results[place] for place in places]
         return self._run_steps(feeds, watch)
@@ -128,7 +129,7 @@ class Program:
                     values[form.value] if isinstance(form, Source) else arrays[form]
                     for form in step.inputs
                 ]
-                made = step.run(given, sizes, self._pool, watch)
+                made = step.run(given, sizes, self._team, watch)
                 arrays.update(zip(step.outputs, made, strict=True))
             else:
                 self._run_reference(step, values, arrays, sizes, watch)
@@ -271,6 +272,6 @@ def compile_model(
     engine = emit_program(kernels.unique, [segment.emitted for segment in segments], chosen)
     for number, segment in enumerate(segments):
         segment.link(engine, f"segment{number}")
-    pool = Pool(engine, threads or available_threads())
+    team = Team(threads or available_processors())
     explanations = [Explanation(*row) for row in built.explain(evaluator.graph, lowered)]
-    return Program(evaluator, steps, built.stored, lowered, explanations, pool)
+    return Program(evaluator, steps, built.stored, lowered, explanations, team)

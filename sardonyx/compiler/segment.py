@@ -14,7 +14,7 @@ from sardonyx.compiler.emit_program import EmittedCall
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status, aligned
 from sardonyx.compiler.plan import ALIGNMENT, Lifetime, place
-from sardonyx.compiler.threads import Pool
+from sardonyx.compiler.threads import Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dims import Expression, Size
 from sardonyx.errors import EvaluationError
@@ -27,6 +27,7 @@ PIECES_EACH = 8
 MOST_PLANS = 1024
 """Plans that are remembered; when there are more, all are made anew as they are needed."""
 _RUN = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, ctypes.c_int64)
+_KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _DISPATCH = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_int64)
 _NOTHING, _ARENA, _FIRST_INPUT = 0, 1, 2
 
@@ -65,6 +66,8 @@ class Plan:
     offsets: NDArray[np.int64]
     offsets_address: int
     arena_bytes: int
+    shared: bool
+    """Whether workers may help."""
     outputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
 
 
@@ -90,6 +93,7 @@ class Segment:
         self._symbols = sorted(self._names())
         self._free: list[_Arena] = []
         self._native: Any = None
+        self._kernels: list[int] | None = None
 
     @classmethod
     def of(cls, step: Step, kernels: Kernels) -> "Segment":
@@ -158,7 +162,8 @@ class Segment:
         begin = -(-(self.slots * 8 + 8) // ALIGNMENT) * ALIGNMENT
         where = {item: begin + offset for item, offset in zip(blocks, offsets, strict=True)}
         values: list[int] = []
-        for call in self.calls:
+        shares = [_shares(call, sizes, threads) for call in self.calls]
+        for call, share in zip(self.calls, shares, strict=True):
             for item in call.places:
                 if isinstance(item, Status):
                     values.append(self.slots * 8)
@@ -169,16 +174,17 @@ class Segment:
                 else:
                     values.append(self._constant(item))
             values += [sizes[name] for name in call.kernel.parameters]
-            values += _shares(call, sizes, threads)
+            values += share
+        shared = any(pieces > 1 for _, pieces in shares)
         table = np.array(values, np.int64)
         outputs = [
             (tuple(_number(size, sizes) for size in form.shape), form.dtype.numpy)
             for form in self.outputs
         ]
-        return Plan(table, table.ctypes.data, begin + total + ALIGNMENT, outputs)
+        return Plan(table, table.ctypes.data, begin + total + ALIGNMENT, shared, outputs)
 
     def run(
-        self, arrays: Sequence[NDArray[Any]], sizes: dict[str, int], pool: Pool,
+        self, arrays: Sequence[NDArray[Any]], sizes: dict[str, int], team: Team,
         watch: Watch | None = None,
     ) -> list[Any]:  # fmt: skip
         """Run on arrays, with every name of a size known."""
@@ -188,20 +194,20 @@ class Segment:
             self._by_shapes.clear()
             self._by_sizes.clear()
         if plan is None:
-            plan = self._by_sizes[key] = self._plan(sizes, pool.threads)
+            plan = self._by_sizes[key] = self._plan(sizes, team.threads)
         self._by_shapes[_shapes(arrays)] = plan
-        return self._go(plan, [np.ascontiguousarray(array) for array in arrays], pool, watch)
+        return self._go(plan, [np.ascontiguousarray(array) for array in arrays], team, watch)
 
-    def run_again(self, arrays: Sequence[Any], pool: Pool) -> list[Any] | None:
+    def run_again(self, arrays: Sequence[Any], team: Team) -> list[Any] | None:
         """Run on arrays of types and shapes that were there before; None where they were not."""
         for array in arrays:
             if type(array) is not np.ndarray or not array.flags.c_contiguous:
                 return None
         plan = self._by_shapes.get(_shapes(arrays))
-        return None if plan is None else self._go(plan, arrays, pool)
+        return None if plan is None else self._go(plan, arrays, team)
 
     def _go(
-        self, plan: Plan, arrays: Sequence[NDArray[Any]], pool: Pool, watch: Watch | None = None
+        self, plan: Plan, arrays: Sequence[NDArray[Any]], team: Team, watch: Watch | None = None
     ) -> list[Any]:
         results = [np.empty(shape, dtype) for shape, dtype in plan.outputs]
         arena = self._take(plan.arena_bytes)
@@ -213,11 +219,13 @@ class Segment:
         for array in results:
             addresses[at] = array.__array_interface__["data"][0]
             at += 1
+        if plan.shared:
+            team.gather()
         if watch is not None:
-            self._run_each(plan, arena, pool, watch)
+            self._run_each(plan, arena, team, watch)
         else:
             self._native(
-                pool.address,
+                team.address,
                 arena.base,
                 arena.table,
                 self._sources_address,
@@ -229,18 +237,22 @@ class Segment:
         self._free.append(arena)
         return results
 
-    def _run_each(self, plan: Plan, arena: _Arena, pool: Pool, watch: Watch) -> None:
+    def _run_each(self, plan: Plan, arena: _Arena, team: Team, watch: Watch) -> None:
         """What the native function does, with somebody watching between the calls."""
         start = arena.base - arena.memory.ctypes.data
         frame = arena.memory[start : start + self.slots * 8].view(np.int64)
         frame[:] = arena.addresses[self._sources] + plan.offsets
-        dispatch = _DISPATCH(self._engine.address("dispatch"))
-        for name, emitted in zip(self.names, self.emitted, strict=True):
+        if self._kernels is None:
+            self._kernels = [self._engine.address(f"kernel{item.kernel}") for item in self.emitted]
+        for name, emitted, kernel in zip(self.names, self.emitted, self._kernels, strict=True):
             after = emitted.start + emitted.slots
             tasks, pieces = (int(frame[after - back]) for back in (2, 1))
-            kernel = self._engine.address(f"kernel{emitted.kernel}")
+            arguments = arena.base + emitted.start * 8
             with watch.during(name):
-                dispatch(pool.address, kernel, arena.base + emitted.start * 8, tasks, pieces)
+                if pieces < 2:
+                    _KERNEL(kernel)(arguments, 0, tasks)
+                else:
+                    _DISPATCH(team.dispatch)(team.address, kernel, arguments, tasks, pieces)
 
     def _take(self, size: int) -> _Arena:
         """An arena that no other run uses; one that is too small is let go."""

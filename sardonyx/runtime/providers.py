@@ -16,6 +16,7 @@ from sardonyx.ops.evaluate import Evaluator
 from sardonyx.runtime.defaults import PROCESS
 from sardonyx.runtime.options import SessionOptions
 from sardonyx.runtime.prepare import optimize_model
+from sardonyx.runtime.processors import thread_limits
 from sardonyx.runtime.profile import Computed
 from sardonyx.runtime.progress import signs_of_life
 from sardonyx.runtime.watching import Watcher
@@ -106,10 +107,9 @@ class CompiledRunner:
         self._reference: ReferenceRunner | None = None
 
     def _compile(self, model: Model) -> Program | Specialized:
-        threads = self._options.intra_op_num_threads or PROCESS.threads
-        return compile_model(
-            model, threads=threads or None, catalog=self._catalog, seed=PROCESS.seed
-        )
+        asked = self._options.intra_op_num_threads or PROCESS.threads
+        threads = asked if asked > 0 else thread_limits().threads
+        return compile_model(model, threads=threads, catalog=self._catalog, seed=PROCESS.seed)
 
     def run(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],

@@ -3,16 +3,20 @@
 from sardonyx.compiler.lowerings import (
     contraction,
     cumulative,
+    einsum,
     indexing,
     movement,
     pointwise,
+    quantization,
     reduction,
     resampling,
+    scattering,
 )
 from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, Request
 
 MODULES = (
-    pointwise, movement, reduction, contraction, indexing, cumulative, resampling,
+    pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
+    quantization, scattering,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
@@ -21,6 +25,8 @@ LOWERINGS: Lowerings = {
 TYPE_BLIND = (
     frozenset(movement.LOWERINGS)
     | frozenset(indexing.LOWERINGS)
+    | frozenset(scattering.LOWERINGS)
+    | frozenset(quantization.LOWERINGS)
     | {("", name) for name in ("Cast", "CastLike", "BitCast", "Where")}
 )
 """Operators that only move elements or cast them: they take every element type as it is."""

@@ -20,7 +20,7 @@ from sardonyx.compiler.forms import (
 )
 from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.dims import Size, is_nonnegative, maximum, minimum
-from sardonyx.dtypes import from_numpy
+from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.loops.nodes import STORED
 
 
@@ -164,7 +164,8 @@ LOWERINGS: Lowerings = {
 }
 
 
-def _inference_only(request: Request, x: Form) -> Form:
-    if len(request.outputs) > 1 or request.given(2):
-        raise NotLowered("only without a mask and outside of training")
-    return x
+def _inference_only(request: Request, x: Form) -> Form | tuple[Form, Form]:
+    if request.given(2) and bool(request.constant(2, "whether it trains").reshape(-1)[0]):
+        raise NotLowered("training has no native form")
+    mask = expand(number(True, DataType.BOOL), x.shape)
+    return x if len(request.outputs) < 2 else (x, mask)

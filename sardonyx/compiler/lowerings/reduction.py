@@ -76,6 +76,12 @@ def _log_sum_exp(x: Form, axes: Axes) -> Form:
     return unary("log", _sum(unary("exp", x - finite), axes)) + finite
 
 
+def lp_normalization(request: Request, x: Form, axis: int, p: int) -> Form:
+    """Elements divided by the length of their row; a row of zeros stays."""
+    total = _sum(unary("abs", x), [axis]) if p == 1 else unary("sqrt", _sum(x * x, [axis]))
+    return x / select(binary("eq", total, 0.0), 1.0, total)
+
+
 def hardmax(request: Request, x: Form, axis: int) -> Form:
     """1 at the first largest element along an axis, else 0."""
     place = _arg_extreme("max")(request, x, axis=axis, keepdims=1, select_last_index=0)
@@ -182,6 +188,7 @@ LOWERINGS: Lowerings = {
     ("", "ArgMax"): _arg_extreme("max"),
     ("", "ArgMin"): _arg_extreme("min"),
     ("", "Hardmax"): hardmax,
+    ("", "LpNormalization"): lp_normalization,
     ("", "ReduceProd"): _reducing(lambda x, axes: fold("mul", x, axes, 1)),
     ("", "ReduceSumSquare"): _reducing(lambda x, axes: _sum(x * x, axes)),
     ("", "ReduceL1"): _reducing(lambda x, axes: _sum(unary("abs", x), axes)),
