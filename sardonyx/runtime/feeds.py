@@ -88,9 +88,15 @@ def _said_plainly(array: NDArray[Any], wanted: Type | None, item: Any) -> NDArra
     return array
 
 
+_DENSE = 0x101
+"""NumPy's flags of arrays that are in one piece, in C's order, and aligned."""
+_OWNED = 0x404
+"""NumPy's flags of arrays that own their memory and can be written to."""
+
+
 def _in_one_piece(array: NDArray[Any]) -> NDArray[Any]:
-    flags, dtype = array.flags, array.dtype
-    if flags.c_contiguous and flags.aligned and dtype.isnative and dtype.kind not in "USTa":
+    dtype = array.dtype
+    if array.flags.num & _DENSE == _DENSE and dtype.isnative and dtype.kind not in "USTa":
         return array
     if dtype.kind == "S":
         return np.char.decode(array, "utf-8").astype(object)
@@ -105,7 +111,10 @@ def identities(items: Iterable[Any]) -> set[int]:
     """Which arrays belong to the user, those in lists too."""
     found: set[int] = set()
     for item in items:
-        found |= identities(item) if isinstance(item, list) else {id(item)}
+        if isinstance(item, list):
+            found |= identities(item)
+        else:
+            found.add(id(item))
     return found
 
 
@@ -121,15 +130,13 @@ def own(item: Any, taken: set[int], constants: frozenset[int] = frozenset()) -> 
 
     `taken` holds the identities of arrays that belong to somebody, and is added to.
     """
-    if isinstance(item, list):
-        return [own(part, taken, constants) for part in item]
-    if not isinstance(item, np.ndarray):
+    if isinstance(item, np.ndarray):
+        owned = item.flags.num & _OWNED == _OWNED
+        if not owned or id(item) in taken or id(item) in constants:
+            item = item.copy()
+        taken.add(id(item))
         return item
-    owned = item.flags.owndata and item.flags.writeable
-    if not owned or id(item) in taken or id(item) in constants:
-        item = item.copy()
-    taken.add(id(item))
-    return item
+    return [own(part, taken, constants) for part in item] if isinstance(item, list) else item
 
 
 def as_declared(item: Any, type_: Type | None) -> Any:

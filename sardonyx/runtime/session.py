@@ -11,6 +11,7 @@ from typing import Any
 from sardonyx.errors import CancelledError, InputError, SardonyxError
 from sardonyx.format.load import load
 from sardonyx.format.save import to_bytes
+from sardonyx.graph import SparseTensorType
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.operator import Operator
 from sardonyx.runtime.binding import IOBinding
@@ -87,6 +88,9 @@ class InferenceSession:
         graph = self._model.graph
         self._types = {value.name: value.type for value in (*graph.initializers, *graph.inputs)}
         self._results = {value.name: value.type for value in graph.outputs}
+        self._any_sparse = any(
+            isinstance(type_, SparseTensorType) for type_ in self._results.values()
+        )
         self._constants = constants_of(self._model)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -150,10 +154,13 @@ class InferenceSession:
         return watcher
 
     def _finish(self, names: list[str] | None, results: list[Any], taken: set[int]) -> list[Any]:
+        owned = [own(item, taken, self._constants) for item in results]
+        if not self._any_sparse:
+            return owned
         asked = self._results if names is None else names
         return [
-            as_declared(own(item, taken, self._constants), self._results.get(name))
-            for name, item in zip(asked, results, strict=True)
+            as_declared(item, self._results.get(name))
+            for name, item in zip(asked, owned, strict=True)
         ]
 
     def run_with_ort_values(
