@@ -98,9 +98,9 @@ def main() -> None:
 
 
 def _add_verbs() -> None:
-    from sardonyx.cli import change, look, measure
+    from sardonyx.cli import cache, change, look, measure
 
-    for module in (look, measure, change):
+    for module in (look, measure, change, cache):
         module.add_to(app)
 
 

@@ -14,6 +14,7 @@ from sardonyx.compiler.forms import (
     Window,
 )
 from sardonyx.compiler.fuse import Fusion, Group, fuse
+from sardonyx.compiler.image import Row
 from sardonyx.compiler.kernels.convolution import convolution_calls
 from sardonyx.compiler.kernels.copies import gather_calls, join_calls, window_calls
 from sardonyx.compiler.kernels.matmul import matmul_calls
@@ -21,13 +22,11 @@ from sardonyx.compiler.kernels.reader import Call
 from sardonyx.compiler.kernels.routine import routine_calls
 from sardonyx.compiler.kernels.rows import pointwise_calls, row_calls
 from sardonyx.compiler.lower import Lowered, size_names
+from sardonyx.compiler.reference import read_values
 from sardonyx.compiler.targets import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Graph, Node, Value
-
-Row = tuple[str, str, str, tuple[str, ...], str]
-"""Of one node: its place, its operator, its kernel, the nodes together with it, a reason."""
 
 
 @dataclass(eq=False)
@@ -130,11 +129,6 @@ def build_steps(graph: Graph, lowered: Lowered, target: Target) -> Built:
 _NOTHING = Source((), DataType.FLOAT, Value())
 
 
-def _read_values(node: Node) -> list[Value]:
-    inner = [value for graph in node.subgraphs for value in graph.captured()]
-    return [*(value for value in node.inputs if value is not None), *inner]
-
-
 def _needed_references(graph: Graph, lowered: Lowered) -> set[Node]:
     """Nodes without a native form that outputs depend on."""
     needed: set[Node] = set()
@@ -153,7 +147,7 @@ def _needed_references(graph: Graph, lowered: Lowered) -> set[Node]:
         if node is not None and node in lowered.reasons:
             if node not in needed:
                 needed.add(node)
-                waiting.extend(_read_values(node))
+                waiting.extend(read_values(node))
         elif item in lowered.forms and item not in lowered.constants:
             waiting.append(lowered.forms[item])
     return needed
@@ -164,7 +158,7 @@ def _kept_values(graph: Graph, lowered: Lowered, references: set[Node]) -> list[
     wanted = dict.fromkeys(graph.outputs)
     for node in graph.nodes:
         if node in references:
-            wanted.update(dict.fromkeys(_read_values(node)))
+            wanted.update(dict.fromkeys(read_values(node)))
     return [
         value
         for value in wanted
@@ -200,7 +194,7 @@ def _schedule(
         if step.calls:
             steps.append(step)
         for node in list(nodes):
-            if all(_is_ready(value, lowered, made, stored) for value in _read_values(node)):
+            if all(_is_ready(value, lowered, made, stored) for value in read_values(node)):
                 steps.append(node)
                 nodes.remove(node)
                 made.update(node.outputs)

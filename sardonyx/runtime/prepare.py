@@ -13,8 +13,6 @@ from sardonyx.graph import Graph, Model, Tensor, TensorType, Type
 from sardonyx.graph.clone import clone_model
 from sardonyx.graph.sort import sort_graph
 from sardonyx.ops.catalog import Catalog, canonical_domain
-from sardonyx.passes.options import Options
-from sardonyx.passes.pipeline import LEVELS, PORTABLE, run_pipeline
 from sardonyx.runtime.options import SessionOptions
 from sardonyx.runtime.values import plain
 
@@ -129,20 +127,31 @@ def _sort(graph: Graph, options: SessionOptions) -> None:
         options.say(WARNING, "nodes of graph '%s' stand before what they read: sorted", graph.name)
 
 
+def optimization(options: SessionOptions) -> tuple[int, tuple[str, ...]]:
+    """The level at which a session optimizes, and the passes left out.
+
+    >>> optimization(SessionOptions())
+    (2, ())
+    """
+    named = options.entry("optimization.disable_specified_optimizers").split(";")
+    skip = {name for name in named if name}
+    if options.entry("session.disable_quant_qdq") == "1":
+        skip.add("clean_quantization")
+    return min(int(options.graph_optimization_level), 2), tuple(sorted(skip))
+
+
 def optimize_model(model: Model, options: SessionOptions, catalog: Catalog) -> Model:
     """The model as the options' level of optimization makes it."""
-    level = min(int(options.graph_optimization_level), 2)
+    level, named = optimization(options)
     if level <= 0:
         return model
+    # A program that is loaded from the cache does without the passes.
+    from sardonyx.passes.options import Options
+    from sardonyx.passes.pipeline import LEVELS, PORTABLE, run_pipeline
+
     known = {item.__name__ for item in PORTABLE}
-    skip = [
-        name
-        for name in options.entry("optimization.disable_specified_optimizers").split(";")
-        if name in known
-    ]
-    if options.entry("session.disable_quant_qdq") == "1":
-        skip.append("clean_quantization")
-    return run_pipeline(model, LEVELS[level], Options(skip=tuple(skip)), catalog=catalog)
+    skip = tuple(name for name in named if name in known)
+    return run_pipeline(model, LEVELS[level], Options(skip=skip), catalog=catalog)
 
 
 def write_optimized(model: Model, options: SessionOptions, catalog: Catalog) -> None:

@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from logging import INFO, WARNING
 from typing import Any, Protocol
 
-from sardonyx.compiler.program import Program, compile_model
+from sardonyx.compiler.digest import digest_model, digest_parts
+from sardonyx.compiler.program import Program, Settings
 from sardonyx.compiler.specialize import Specialized
 from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.graph import Graph, Model, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.evaluate import Evaluator
+from sardonyx.runtime.caching import open_cache
 from sardonyx.runtime.defaults import PROCESS
 from sardonyx.runtime.options import SessionOptions
-from sardonyx.runtime.prepare import optimize_model
+from sardonyx.runtime.prepare import optimization, optimize_model
 from sardonyx.runtime.processors import thread_limits
 from sardonyx.runtime.profile import Computed
 from sardonyx.runtime.progress import signs_of_life
@@ -100,16 +102,28 @@ class CompiledRunner:
 
     def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
         self._model, self._catalog, self._options = model, catalog, options
+        asked = options.intra_op_num_threads or PROCESS.threads
+        self._settings = Settings(
+            threads=asked if asked > 0 else thread_limits().threads,
+            catalog=catalog,
+            cache=open_cache(options),
+            seed=PROCESS.seed,
+        )
         with signs_of_life(f"compiling {_title(model)}", options):
-            self._program = self._compile(optimize_model(model, options, catalog))
+            self._program = self._compile_optimized()
         self._places = {name: place for place, name in enumerate(self._program.output_names)}
         self._tapped: OrderedDict[tuple[str, ...], Program | Specialized] = OrderedDict()
         self._reference: ReferenceRunner | None = None
 
-    def _compile(self, model: Model) -> Program | Specialized:
-        asked = self._options.intra_op_num_threads or PROCESS.threads
-        threads = asked if asked > 0 else thread_limits().threads
-        return compile_model(model, threads=threads, catalog=self._catalog, seed=PROCESS.seed)
+    def _compile_optimized(self) -> Program | Specialized:
+        """The program of the optimized model; the cache knows it by the model as it was."""
+        identity = ""
+        if self._settings.cache is not None:
+            chosen = optimization(self._options)
+            identity = digest_parts([digest_model(self._model), *map(str, chosen)])
+        return self._settings.open(
+            lambda: optimize_model(self._model, self._options, self._catalog), identity
+        )
 
     def run(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
@@ -157,7 +171,7 @@ class CompiledRunner:
                     raise InputError(f"the model has no output '{name}'", hint=f"it has: {have}")
                 twin.graph.outputs.append(known[name])
             self._options.say(INFO, "compiling again, with %d inner values", len(names))
-            program = self._tapped[names] = self._compile(twin)
+            program = self._tapped[names] = self._settings.compile(twin)
             while len(self._tapped) > MOST_TAPPED:
                 self._tapped.popitem(last=False)
         return program

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
-from sardonyx.compiler import program
-from sardonyx.runtime import providers
+from sardonyx.compiler import compile
 
 PROVIDERS = ["ReferenceExecutionProvider", "CompiledExecutionProvider"]
 HEAD = '<ir_version: 10, opset_import: ["": 21]>'
@@ -147,14 +146,13 @@ def test_options_and_recorded_runs_leave_nothing_behind(provider: str) -> None:
 def shapes_through(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int, int]:
     """Compilations, memory after 50 shapes, and memory after all."""
     compiled: list[Any] = []
-    original = program.compile_model
+    original = compile.compile_image
 
     def count(*arguments: Any, **options: Any) -> Any:
         compiled.append(1)
         return original(*arguments, **options)
 
-    for module in (providers, program):
-        monkeypatch.setattr(module, "compile_model", count)
+    monkeypatch.setattr(compile, "compile_image", count)
     session = sx.InferenceSession(transformer(), providers=PROVIDERS[1:])
     random = np.random.default_rng(0)
     shapes = [(1 + at % 8, 1 + at // 8) for at in range(count)]
