@@ -199,7 +199,10 @@ class _Reader:
         kind = data_type(number).numpy
         if kind.kind == "O" or math.prod(shape) * kind.itemsize != len(data):
             raise _damaged(f"'{name}' has {len(data)} bytes, which is not what its shape needs")
-        return name, np.frombuffer(data, kind).reshape(shape)
+        try:
+            return name, np.frombuffer(data, kind).reshape(shape)
+        except ValueError as error:
+            raise _damaged(f"the shape of '{name}': {error}") from None
 
 
 def _content(path: Any) -> bytes:
