@@ -245,12 +245,13 @@ class RunOptions(_Entries):
     False
     """
 
-    __slots__ = ("only_execute_path_to_fetches", "terminate")
+    __slots__ = ("adapters", "only_execute_path_to_fetches", "terminate")
 
     def __init__(self) -> None:
         super().__init__()
         self.only_execute_path_to_fetches = False
         self.terminate = False
+        self.adapters: list[Any] = []
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Set a configuration entry."""
@@ -262,8 +263,12 @@ class RunOptions(_Entries):
         return self._get(key)
 
     def add_active_adapter(self, adapter: Any) -> None:
-        """Adapters in onnxruntime's file format cannot be read."""
-        raise InputError(
-            "adapters cannot be added to a run",
-            hint="feed their arrays to the inputs that stand for them",
-        )
+        """Feed an adapter's `parameters` too; what is fed by itself comes before them."""
+        self.adapters.append(adapter)
+
+    def with_adapters(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What is fed, with the arrays of active adapters."""
+        found: dict[str, Any] = {}
+        for adapter in self.adapters:
+            found |= adapter.parameters
+        return found | dict(feeds) if found else feeds

@@ -121,7 +121,8 @@ def event_of(event: Event, first: int, computed: Mapping[str, Computed]) -> dict
     else:
         parts = computed.get(event.kernel, Computed((), ()))
         name = event.kernel
-        more = {"op_name": "+".join(parts.operators), "nodes": ", ".join(parts.nodes)}
+        more = {"op_name": "+".join(parts.operators), "output": name}
+        more["nodes"] = ", ".join(parts.nodes)
     return trace_event(
         f"{name}_kernel_time", event.start - first, event.end - first, event.thread, **more
     )

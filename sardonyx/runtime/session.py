@@ -130,8 +130,9 @@ class InferenceSession:
         >>> inner["Gemm_1"].shape
         (1, 10)
         """
+        given = input_feed if run_options is None else run_options.with_adapters(input_feed)
         feeds = {
-            name: make_ready(name, self._types.get(name), item) for name, item in input_feed.items()
+            name: make_ready(name, self._types.get(name), item) for name, item in given.items()
         }
         names = list(output_names) if output_names else None
         taken = identities(feeds.values())

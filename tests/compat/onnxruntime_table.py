@@ -21,12 +21,9 @@ MODULES = (
 )
 
 _CONTEXT = "no provider here keeps compiled data of its own in a model"
-_ADAPTER = "feed an adapter's arrays to the inputs that stand for them"
 _INTERNAL = "a detail of onnxruntime's own modules"
 _QUANTIZER = "packs weights for onnxruntime's own kernels"
 REASONS = {
-    "AdapterFormat": _ADAPTER,
-    "LoraAdapter": _ADAPTER,
     "OrtEpContextData": _CONTEXT,
     "OrtEpContextDataBuffer": _CONTEXT,
     "import_capi_exception": "holds the error of an import that failed; ours cannot",

@@ -4,6 +4,7 @@ import numpy as np
 
 from tests.compiler.case import FLOAT, Case, flags, ints, normal, positive
 from tests.compiler.cases_elements import CASES as ELEMENTS
+from tests.compiler.cases_features import CASES as FEATURES
 from tests.compiler.cases_indexing import CASES as INDEXING
 from tests.compiler.cases_structure import CASES as STRUCTURE
 
@@ -247,5 +248,5 @@ CASES: list[Case] = [
     ),
 ]
 
-ALL_CASES = [*CASES, *ELEMENTS, *INDEXING, *STRUCTURE]
+ALL_CASES = [*CASES, *ELEMENTS, *FEATURES, *INDEXING, *STRUCTURE]
 """The cases of all families."""

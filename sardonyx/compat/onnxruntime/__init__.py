@@ -7,6 +7,7 @@
 """
 
 from sardonyx.compat.onnxruntime import capi
+from sardonyx.compat.onnxruntime.adapters import AdapterFormat, LoraAdapter
 from sardonyx.compat.onnxruntime.capi import onnxruntime_validation
 from sardonyx.compat.onnxruntime.devices import (
     OrtAllocatorType,
@@ -74,11 +75,13 @@ cuda_version = ""
 SessionIOBinding = IOBinding
 
 __all__ = [
+    "AdapterFormat",
     "ExecutionMode",
     "ExecutionOrder",
     "GraphOptimizationLevel",
     "IOBinding",
     "InferenceSession",
+    "LoraAdapter",
     "ModelCompiler",
     "ModelMetadata",
     "NodeArg",

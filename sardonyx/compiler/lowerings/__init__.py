@@ -4,6 +4,8 @@ from sardonyx.compiler.lowerings import (
     contraction,
     cumulative,
     einsum,
+    features,
+    forest,
     indexing,
     movement,
     pointwise,
@@ -16,7 +18,7 @@ from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, 
 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
-    quantization, scattering,
+    quantization, scattering, features, forest,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()

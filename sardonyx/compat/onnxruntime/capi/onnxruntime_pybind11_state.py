@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sardonyx.compat.onnxruntime.adapters import AdapterFormat, LoraAdapter
 from sardonyx.compat.onnxruntime.devices import (
     OrtAllocatorType,
     OrtArenaCfg,
@@ -101,6 +102,7 @@ def is_dlpack_uint8_tensor(tensor: Any) -> bool:
 
 
 __all__ = [
+    "AdapterFormat",
     "DeviceReset",
     "EPFail",
     "EngineError",
@@ -112,6 +114,7 @@ __all__ = [
     "InvalidArgument",
     "InvalidGraph",
     "InvalidProtobuf",
+    "LoraAdapter",
     "ModelCompiler",
     "ModelLoadCanceled",
     "ModelLoaded",
