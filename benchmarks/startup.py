@@ -51,6 +51,7 @@ class Times:
     def add(self, script: str, model: Path, cache: str) -> None:
         """Make a session in a new process."""
         environment = {**os.environ, "SARDONYX_CACHE": cache}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         done = subprocess.run(
             [sys.executable, "-c", script + TELL, str(model)],
             capture_output=True,

@@ -42,11 +42,9 @@ def compile(
     from sardonyx.compiler.program import compile_model
     from sardonyx.runtime.compiled import CompiledModel
     from sardonyx.runtime.options import SessionOptions
-    from sardonyx.runtime.prepare import load_model, prepare_model
+    from sardonyx.runtime.prepare import read_model
 
-    options = SessionOptions()
-    opened = load_model(model, options)
-    prepare_model(opened, options)
+    opened = read_model(model, SessionOptions())
     return CompiledModel(opened, compile_model(opened, target=target, threads=threads))
 
 

@@ -22,7 +22,7 @@ from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, InputError
 from sardonyx.format.load import load
-from sardonyx.graph import Model, Node
+from sardonyx.graph import Model, Node, Value
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.evaluate import check_input
 
@@ -83,6 +83,11 @@ class Program:
     def output_names(self) -> list[str]:
         """What comes back."""
         return [value.name for value in self._graph.outputs]
+
+    @property
+    def output_values(self) -> list[Value]:
+        """What comes back, with declared types."""
+        return list(self._graph.outputs)
 
     @property
     def segments(self) -> int:

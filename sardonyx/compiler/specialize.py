@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.watch import Watch
 from sardonyx.errors import InputError
-from sardonyx.graph import Model, Tensor
+from sardonyx.graph import Model, Tensor, Value
 from sardonyx.graph.clone import clone_model
 
 MOST_VARIANTS = 4
@@ -58,6 +58,11 @@ class Specialized:
         if key not in self._made:
             self._made[key] = self._make(None if key is None else contents)
         return self._made[key]
+
+    @property
+    def output_values(self) -> list[Value]:
+        """Nothing: types are only known with the contents."""
+        return []
 
     def latest(self) -> Any:
         """The program of the last run, or before any the one that knows no contents."""

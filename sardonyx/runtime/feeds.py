@@ -13,13 +13,11 @@ from sardonyx.graph import (
     Model,
     OptionalType,
     SequenceType,
-    SparseTensorType,
     TensorType,
     Type,
 )
 from sardonyx.graph.tensor import ArrayData
 from sardonyx.runtime.dlpack import take_shared
-from sardonyx.runtime.sparse import SparseValue
 from sardonyx.runtime.values import plain
 
 
@@ -30,7 +28,7 @@ def make_ready(name: str, wanted: Type | None, given: Any) -> Any:
     dtype('float32')
     """
     if type(given) is np.ndarray:
-        return _in_one_piece(given)
+        return in_one_piece(given)
     item = plain(given)
     match wanted:
         case OptionalType():
@@ -58,14 +56,14 @@ def _sequence(name: str, wanted: SequenceType, item: Any) -> list[Any]:
 
 def _tensor(name: str, wanted: Type | None, item: Any) -> Any:
     if isinstance(item, np.ndarray):
-        return _in_one_piece(np.asarray(item))
+        return in_one_piece(np.asarray(item))
     if item is None or isinstance(item, dict):
         raise InputError(
             f"input '{name}' is {type(item).__name__} where a {wanted} is expected",
             hint="feed an array",
         )
     if hasattr(item, "__dlpack__"):
-        return _in_one_piece(take_shared(item))
+        return in_one_piece(take_shared(item))
     try:
         array = np.asarray(item)
     except ValueError as error:
@@ -73,7 +71,7 @@ def _tensor(name: str, wanted: Type | None, item: Any) -> Any:
             f"input '{name}' cannot be made an array: {error}",
             hint="feed an array, or lists of equal lengths",
         ) from None
-    return _in_one_piece(_said_plainly(array, wanted, item))
+    return in_one_piece(_said_plainly(array, wanted, item))
 
 
 def _said_plainly(array: NDArray[Any], wanted: Type | None, item: Any) -> NDArray[Any]:
@@ -94,7 +92,8 @@ _OWNED = 0x404
 """NumPy's flags of arrays that own their memory and can be written to."""
 
 
-def _in_one_piece(array: NDArray[Any]) -> NDArray[Any]:
+def in_one_piece(array: NDArray[Any]) -> NDArray[Any]:
+    """An array as kernels read it: dense, aligned, in this machine's byte order."""
     dtype = array.dtype
     if array.flags.num & _DENSE == _DENSE and dtype.isnative and dtype.kind not in "USTa":
         return array
@@ -137,10 +136,3 @@ def own(item: Any, taken: set[int], constants: frozenset[int] = frozenset()) -> 
         taken.add(id(item))
         return item
     return [own(part, taken, constants) for part in item] if isinstance(item, list) else item
-
-
-def as_declared(item: Any, type_: Type | None) -> Any:
-    """An output as its type says: sparse tensors with only the elements that are not zero."""
-    if isinstance(type_, SparseTensorType) and isinstance(item, np.ndarray):
-        return SparseValue.from_dense(item)
-    return item

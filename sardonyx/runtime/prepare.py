@@ -38,6 +38,13 @@ def load_model(source: Any, options: SessionOptions) -> Model:
     return model
 
 
+def read_model(source: Any, options: SessionOptions) -> Model:
+    """The model a session runs: as the options want it, and forgiven what is forgiven."""
+    model = load_model(source, options)
+    prepare_model(model, options)
+    return model
+
+
 def prepare_model(model: Model, options: SessionOptions) -> None:
     """Put the options' constants and sizes into a model, and mend what is forgiven, in place."""
     assert model.graph is not None
@@ -140,7 +147,7 @@ def optimization(options: SessionOptions) -> tuple[int, tuple[str, ...]]:
     return min(int(options.graph_optimization_level), 2), tuple(sorted(skip))
 
 
-def optimize_model(model: Model, options: SessionOptions, catalog: Catalog) -> Model:
+def optimize_model(model: Model, options: SessionOptions, catalog: Catalog | None) -> Model:
     """The model as the options' level of optimization makes it."""
     level, named = optimization(options)
     if level <= 0:
@@ -154,10 +161,8 @@ def optimize_model(model: Model, options: SessionOptions, catalog: Catalog) -> M
     return run_pipeline(model, LEVELS[level], Options(skip=skip), catalog=catalog)
 
 
-def write_optimized(model: Model, options: SessionOptions, catalog: Catalog) -> None:
-    """Write the optimized model where the options ask for that."""
-    if not options.optimized_model_filepath:
-        return
+def write_optimized(model: Model, options: SessionOptions, catalog: Catalog | None) -> None:
+    """Write the optimized model where the options ask for it."""
     path = Path(options.optimized_model_filepath)
     threshold = options.entry(FILE_THRESHOLD, "1024")
     if not threshold.isdigit():

@@ -2,25 +2,26 @@
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from logging import INFO, WARNING
 from typing import Any, Protocol
 
-from sardonyx.compiler.digest import digest_model, digest_parts
 from sardonyx.compiler.program import Program, Settings
 from sardonyx.compiler.specialize import Specialized
 from sardonyx.errors import InputError, UnsupportedError
-from sardonyx.graph import Graph, Model, Value
+from sardonyx.graph import Graph, SparseTensorType, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.runtime.caching import open_cache
 from sardonyx.runtime.defaults import PROCESS
+from sardonyx.runtime.feeds import constants_of
 from sardonyx.runtime.options import SessionOptions
-from sardonyx.runtime.prepare import optimization, optimize_model
+from sardonyx.runtime.prepare import optimize_model
 from sardonyx.runtime.processors import thread_limits
 from sardonyx.runtime.profile import Computed
 from sardonyx.runtime.progress import signs_of_life
+from sardonyx.runtime.source import ModelSource
 from sardonyx.runtime.watching import Watcher
 
 Observe = Callable[[Value, Any], None]
@@ -30,6 +31,11 @@ MOST_TAPPED = 4
 
 class Runner(Protocol):
     """A model made ready to run by some provider; safe to run from many threads at once."""
+
+    constants: frozenset[int]
+    """Identities of arrays that results may be and that belong to the model."""
+    sparse: frozenset[str]
+    """Outputs to return as sparse tensors."""
 
     def run(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
@@ -60,9 +66,13 @@ class Runner(Protocol):
 class ReferenceRunner:
     """Runs each operator's reference, one node after another."""
 
-    def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
-        self._evaluator = Evaluator(model, catalog=catalog, seed=PROCESS.seed)
+    def __init__(
+        self, source: ModelSource, catalog: Catalog | None, options: SessionOptions
+    ) -> None:
+        self._evaluator = Evaluator(source.model, catalog=catalog, seed=PROCESS.seed)
         self.model, self.graph = self._evaluator.model, self._evaluator.graph
+        self.constants = constants_of(source.model)
+        self.sparse = sparse_names(self.graph.outputs)
 
     def run(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
@@ -100,8 +110,10 @@ class ReferenceRunner:
 class CompiledRunner:
     """Runs the model as native code; what has no native form runs its reference in between."""
 
-    def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
-        self._model, self._catalog, self._options = model, catalog, options
+    def __init__(
+        self, source: ModelSource, catalog: Catalog | None, options: SessionOptions
+    ) -> None:
+        self._source, self._catalog, self._options = source, catalog, options
         asked = options.intra_op_num_threads or PROCESS.threads
         self._settings = Settings(
             threads=asked if asked > 0 else thread_limits().threads,
@@ -109,20 +121,20 @@ class CompiledRunner:
             cache=open_cache(options),
             seed=PROCESS.seed,
         )
-        with signs_of_life(f"compiling {_title(model)}", options):
+        with signs_of_life("compiling the model", options):
             self._program = self._compile_optimized()
+        self.constants: frozenset[int] = frozenset()
+        self.sparse = sparse_names(self._program.output_values)
         self._places = {name: place for place, name in enumerate(self._program.output_names)}
         self._tapped: OrderedDict[tuple[str, ...], Program | Specialized] = OrderedDict()
         self._reference: ReferenceRunner | None = None
 
     def _compile_optimized(self) -> Program | Specialized:
         """The program of the optimized model; the cache knows it by the model as it was."""
-        identity = ""
-        if self._settings.cache is not None:
-            chosen = optimization(self._options)
-            identity = digest_parts([digest_model(self._model), *map(str, chosen)])
+        cache = self._settings.cache
+        identity = "" if cache is None else self._source.identity(cache)
         return self._settings.open(
-            lambda: optimize_model(self._model, self._options, self._catalog), identity
+            lambda: optimize_model(self._source.model, self._options, self._catalog), identity
         )
 
     def run(
@@ -155,7 +167,7 @@ class CompiledRunner:
 
     def _whole(self) -> ReferenceRunner:
         if self._reference is None:
-            self._reference = ReferenceRunner(self._model, self._catalog, self._options)
+            self._reference = ReferenceRunner(self._source, self._catalog, self._options)
         return self._reference
 
     def _tap(self, names: tuple[str, ...]) -> Program | Specialized:
@@ -201,9 +213,9 @@ class CompiledRunner:
         return [(item.node, item.kernel) for item in self._program.explain()]
 
 
-def _title(model: Model) -> str:
-    name = model.graph.name if model.graph is not None else ""
-    return f"'{name}'" if name else "the model"
+def sparse_names(outputs: Iterable[Value]) -> frozenset[str]:
+    """The outputs that are sparse tensors."""
+    return frozenset(value.name for value in outputs if isinstance(value.type, SparseTensorType))
 
 
 def _inner_names(graph: Graph) -> set[str]:
@@ -215,7 +227,7 @@ def _inner_names(graph: Graph) -> set[str]:
 CPU = "CPUExecutionProvider"
 REFERENCE = "ReferenceExecutionProvider"
 
-PROVIDERS: dict[str, Callable[[Model, Catalog, SessionOptions], Runner]] = {
+PROVIDERS: dict[str, Callable[[ModelSource, Catalog | None, SessionOptions], Runner]] = {
     CPU: ReferenceRunner,
     REFERENCE: ReferenceRunner,
     "CompiledExecutionProvider": CompiledRunner,
@@ -269,17 +281,17 @@ def choose_providers(
 
 
 def make_runner(
-    chosen: dict[str, dict[str, str]], model: Model, catalog: Catalog, options: SessionOptions,
-    *, fallback: bool,
+    chosen: dict[str, dict[str, str]], source: ModelSource, catalog: Catalog | None,
+    options: SessionOptions, *, fallback: bool,
 ) -> Runner:  # fmt: skip
     """The first provider's runner. Where that cannot take the model, the reference's runs it, with
     a warning; an error without `fallback`."""
     first = next(iter(chosen))
     try:
-        return PROVIDERS[first](model, catalog, options)
+        return PROVIDERS[first](source, catalog, options)
     except UnsupportedError as error:
         if not fallback or PROVIDERS[first] is ReferenceRunner:
             raise
         options.say(WARNING, "the slow reference runs this model: %s", error)
         chosen.setdefault(REFERENCE, {})
-        return ReferenceRunner(model, catalog, options)
+        return ReferenceRunner(source, catalog, options)

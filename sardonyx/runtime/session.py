@@ -8,19 +8,23 @@ from copy import deepcopy
 from logging import INFO
 from typing import Any
 
+import numpy as np
+
 from sardonyx.errors import CancelledError, InputError, SardonyxError
 from sardonyx.format.load import load
 from sardonyx.format.save import to_bytes
-from sardonyx.graph import SparseTensorType
+from sardonyx.graph import Model, Type
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.operator import Operator
 from sardonyx.runtime.binding import IOBinding
 from sardonyx.runtime.describe import ModelMetadata, NodeArg, describe_model, describe_value
-from sardonyx.runtime.feeds import as_declared, constants_of, identities, make_ready, own
+from sardonyx.runtime.feeds import identities, in_one_piece, make_ready, own
 from sardonyx.runtime.options import RunOptions, SessionOptions
-from sardonyx.runtime.prepare import load_model, prepare_model, write_optimized
+from sardonyx.runtime.prepare import read_model, write_optimized
 from sardonyx.runtime.profile import Recording, RunProfile, make_profile
 from sardonyx.runtime.providers import Runner, choose_providers, make_runner
+from sardonyx.runtime.source import ModelSource
+from sardonyx.runtime.sparse import SparseValue
 from sardonyx.runtime.values import OrtValue
 from sardonyx.runtime.watching import Event, Watcher
 
@@ -63,11 +67,16 @@ class InferenceSession:
             names = ";".join([self._options.entry(key), *disabled_optimizers])
             self._options = deepcopy(self._options)
             self._options.add_session_config_entry(key, names)
-        self._options.log_what_has_no_effect()
-        self._model = load_model(source, self._options)
-        prepare_model(self._model, self._options)
+        options = self._options
+        options.log_what_has_no_effect()
+        self._source = ModelSource(source, lambda: read_model(source, options), options)
         self._open(provider_options)
-        write_optimized(self._model, self._options, self._catalog)
+        if options.optimized_model_filepath:
+            write_optimized(self._model, options, self._catalog)
+
+    @property
+    def _model(self) -> Model:
+        return self._source.model
 
     def _open(self, provider_options: Sequence[Mapping[Any, Any]] | None = None) -> None:
         if self._options.cancelled:
@@ -75,23 +84,32 @@ class InferenceSession:
                 "making the session was cancelled",
                 hint="call SessionOptions.set_load_cancellation_flag(False) first",
             )
-        catalog = dict(standard()) | {(item.domain, item.name): item for item in self._operators}
-        self._catalog: Catalog = catalog
+        self._catalog: Catalog | None = None
+        if self._operators:
+            added = {(item.domain, item.name): item for item in self._operators}
+            self._catalog = dict(standard()) | added
         self._providers = choose_providers(self._wanted, provider_options, self._options)
         fallback = self._fallback and self._options.entry("session.disable_cpu_ep_fallback") != "1"
         self._runner: Runner = make_runner(
-            self._providers, self._model, catalog, self._options, fallback=fallback
+            self._providers, self._source, self._catalog, self._options, fallback=fallback
         )
         start = time.perf_counter_ns()
         self._recording = Recording(start) if self._options.enable_profiling else None
+
+    def _ready(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """What is fed as runs take it; the model is looked at only for what is no array."""
+        found = {}
+        for name, item in feeds.items():
+            if type(item) is np.ndarray:
+                found[name] = in_one_piece(item)
+            else:
+                found[name] = make_ready(name, self._type(name), item)
+        return found
+
+    def _type(self, name: str) -> Type | None:
         assert self._model.graph is not None
-        graph = self._model.graph
-        self._types = {value.name: value.type for value in (*graph.initializers, *graph.inputs)}
-        self._results = {value.name: value.type for value in graph.outputs}
-        self._any_sparse = any(
-            isinstance(type_, SparseTensorType) for type_ in self._results.values()
-        )
-        self._constants = constants_of(self._model)
+        known = (*self._model.graph.inputs, *self._model.graph.initializers)
+        return next((value.type for value in known if value.name == name), None)
 
     def __getstate__(self) -> dict[str, Any]:
         """A session is pickled as its model: the other process makes its own program of it."""
@@ -104,8 +122,9 @@ class InferenceSession:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._model = load(state["model"])
+        content = state["model"]
         self._options, self._wanted = state["options"], state["wanted"]
+        self._source = ModelSource(content, lambda: load(content), self._options)
         self._operators, self._fallback = state["operators"], state["fallback"]
         self._open()
 
@@ -131,14 +150,13 @@ class InferenceSession:
         (1, 10)
         """
         given = input_feed if run_options is None else run_options.with_adapters(input_feed)
-        feeds = {
-            name: make_ready(name, self._types.get(name), item) for name, item in given.items()
-        }
+        feeds = self._ready(given)
         names = list(output_names) if output_names else None
         taken = identities(feeds.values())
         if intermediates is not None:
             results, kept = self._runner.collect(names, feeds, _pattern(intermediates))
-            kept = {name: own(item, taken, self._constants) for name, item in kept.items()}
+            constants = self._runner.constants
+            kept = {name: own(item, taken, constants) for name, item in kept.items()}
             return self._finish(names, results, taken), kept
         watcher = self._watcher(run_options)
         results = self._runner.run(names, feeds, watcher)
@@ -155,12 +173,13 @@ class InferenceSession:
         return watcher
 
     def _finish(self, names: list[str] | None, results: list[Any], taken: set[int]) -> list[Any]:
-        owned = [own(item, taken, self._constants) for item in results]
-        if not self._any_sparse:
+        constants, sparse = self._runner.constants, self._runner.sparse
+        owned = [own(item, taken, constants) for item in results]
+        if not sparse:
             return owned
-        asked = self._results if names is None else names
+        asked = [value.name for value in self.get_outputs()] if names is None else names
         return [
-            as_declared(item, self._results.get(name))
+            SparseValue.from_dense(item) if name in sparse else item
             for name, item in zip(asked, owned, strict=True)
         ]
 
@@ -287,9 +306,7 @@ class InferenceSession:
         """
         if runs < 1:
             raise InputError(f"a profile of {runs} runs says nothing", hint="ask for 1 or more")
-        ready = {
-            name: make_ready(name, self._types.get(name), item) for name, item in feeds.items()
-        }
+        ready = self._ready(feeds)
         events: list[list[Event]] = []
         spans: list[tuple[int, int]] = []
         for turn in range(warmups + runs):

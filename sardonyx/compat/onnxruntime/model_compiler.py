@@ -11,7 +11,7 @@ from sardonyx.compat.onnxruntime.session import in_their_classes
 from sardonyx.format.save import save, to_bytes
 from sardonyx.ops.catalog import standard
 from sardonyx.runtime import GraphOptimizationLevel, SessionOptions
-from sardonyx.runtime.prepare import load_model, optimize_model, prepare_model
+from sardonyx.runtime.prepare import optimize_model, read_model
 
 _log = getLogger("sardonyx")
 
@@ -39,8 +39,7 @@ class ModelCompiler:
                 "initializers cannot be placed one by one",
                 hint="pass external_initializers_file_path, which takes all of them",
             )
-        model = load_model(input_model_path_or_bytes, sess_options)
-        prepare_model(model, sess_options)
+        model = read_model(input_model_path_or_bytes, sess_options)
         options = SessionOptions()
         options.graph_optimization_level = graph_optimization_level
         self._model = optimize_model(model, options, standard())
