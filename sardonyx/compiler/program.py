@@ -105,9 +105,9 @@ class Program:
 
     def run(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any]:
         """The model's outputs for a value of each input; kernels run one by one for a watch."""
-        if watch is None and self._single is not None and len(feeds) == len(self._required):
+        if self._single is not None and len(feeds) == len(self._required):
             segment, names, places = self._single
-            results = segment.run_again([feeds.get(name) for name in names])
+            results = segment.run_again([feeds.get(name) for name in names], watch)
             if results is not None:
                 return [results[place] for place in places]
         return self._run_steps(feeds, watch)

@@ -123,13 +123,13 @@ class Segment:
         self._by_shapes[_shapes(arrays)] = plan
         return self._go(plan, [np.ascontiguousarray(array) for array in arrays], watch)
 
-    def run_again(self, arrays: Sequence[Any]) -> list[Any] | None:
+    def run_again(self, arrays: Sequence[Any], watch: Watch | None = None) -> list[Any] | None:
         """Run on arrays of types and shapes that were there before; None where they were not."""
         for array in arrays:
             if type(array) is not np.ndarray or not array.flags.c_contiguous:
                 return None
         plan = self._by_shapes.get(_shapes(arrays))
-        return None if plan is None else self._go(plan, arrays)
+        return None if plan is None else self._go(plan, arrays, watch)
 
     def _go(
         self, plan: Plan, arrays: Sequence[NDArray[Any]], watch: Watch | None = None
