@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sardonyx.compiler.watch import Checkpoint
@@ -25,6 +26,15 @@ class Event:
     thread: int
 
 
+def require_going(stop: Callable[[], bool] | None) -> None:
+    """Raise where a run is to stop."""
+    if stop is not None and stop():
+        raise CancelledError(
+            "the run was terminated by its RunOptions",
+            hint="set terminate = False before these options are used again",
+        )
+
+
 class Watcher:
     """Stops a run where `stop` says so, and remembers what ran when, where that is wanted.
 
@@ -32,7 +42,8 @@ class Watcher:
     """
 
     def __init__(self, stop: Callable[[], bool] | None = None, *, times: bool = False) -> None:
-        self._stop = stop
+        self.require_going = partial(require_going, stop)
+        """Raises where the run is to stop."""
         self._times = times
         self._last = time.perf_counter_ns()
         self.checkpoint = Checkpoint(self.require_going)
@@ -55,14 +66,6 @@ class Watcher:
             self._add(node, self._last, now)
         self.require_going()
         self._last = time.perf_counter_ns()
-
-    def require_going(self) -> None:
-        """Raise where the run is to stop."""
-        if self._stop is not None and self._stop():
-            raise CancelledError(
-                "the run was terminated by its RunOptions",
-                hint="set terminate = False before these options are used again",
-            )
 
     def _add(self, item: str | Node, start: int, end: int) -> None:
         kernel, node = (item, None) if isinstance(item, str) else ("", item)
