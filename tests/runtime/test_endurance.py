@@ -149,12 +149,12 @@ def shapes_through(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, in
     compiled: list[Any] = []
     original = program.compile_model
 
-    def count(*arguments: Any, **options: Any) -> Any:
+    def counted(*arguments: Any, **options: Any) -> Any:
         compiled.append(1)
         return original(*arguments, **options)
 
     for module in (providers, program):
-        monkeypatch.setattr(module, "compile_model", count)
+        monkeypatch.setattr(module, "compile_model", counted)
     session = sx.InferenceSession(transformer(), providers=PROVIDERS[1:])
     random = np.random.default_rng(0)
     shapes = [(1 + at % 8, 1 + at // 8) for at in range(count)]
