@@ -148,11 +148,11 @@ def shapes_through(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, in
     compiled: list[Any] = []
     original = compile.compile_image
 
-    def count(*arguments: Any, **options: Any) -> Any:
+    def counted(*arguments: Any, **options: Any) -> Any:
         compiled.append(1)
         return original(*arguments, **options)
 
-    monkeypatch.setattr(compile, "compile_image", count)
+    monkeypatch.setattr(compile, "compile_image", counted)
     session = sx.InferenceSession(transformer(), providers=PROVIDERS[1:])
     random = np.random.default_rng(0)
     shapes = [(1 + at % 8, 1 + at // 8) for at in range(count)]
