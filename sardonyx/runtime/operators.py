@@ -73,9 +73,8 @@ def c_operator(
                   const int32_t *output_ranks, int32_t output_count,
                   const double *attributes);
 
-    Tensors are dense and in C's order; an absent input is NULL with rank -1. `attributes` holds the
-    numbers of int and float attributes in the signature's order. A result other than 0 is an error.
-    The function may be called from several threads at once.
+    Tensors are dense and in C's order; an absent input is NULL with rank -1. `attributes` are the
+    int and float ones in the signature's order. A result other than 0 is an error. Calls may overlap.
 
     >>> def double(ins, in_shapes, in_ranks, count, outs, out_shapes, out_ranks, n, attributes):
     ...     floats = ctypes.POINTER(ctypes.c_float)
