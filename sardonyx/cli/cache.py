@@ -39,17 +39,19 @@ def list_programs(json: AsJson = False) -> None:
 
 
 @verbs.command("clear")
-def clear_programs() -> None:
+def clear_programs(json: AsJson = False) -> None:
     """Remove all compiled programs."""
-    from sardonyx.cli.output import bytes_text, print_line
+    from sardonyx.cli.output import bytes_text, print_json, print_line
     from sardonyx.runtime.caching import open_cache
 
     cache = open_cache()
-    if cache is None:
+    freed = 0 if cache is None else cache.clear()
+    if json:
+        print_json({"folder": None if cache is None else str(cache.folder), "freed": freed})
+    elif cache is None:
         print_line("the cache is turned off")
-        return
-    freed = cache.clear()
-    print_line(f"freed {bytes_text(freed)} in {cache.folder}")
+    else:
+        print_line(f"freed {bytes_text(freed)} in {cache.folder}")
 
 
 def add_to(app: typer.Typer) -> None:

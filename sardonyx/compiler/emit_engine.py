@@ -40,16 +40,7 @@ def code_identity(target: Target) -> tuple[str, ...]:
 
 def compile_module(module: ir.Module | str, target: Target, *, optimize: int = 2) -> bytes:
     """Object code of a module; several may be compiled at the same time, in as many threads."""
-    _initialize()
-    machine = _machine(target)
-    parsed = llvm.parse_assembly(str(module), llvm.create_context())
-    parsed.verify()
-    tuning = llvm.create_pipeline_tuning_options(speed_level=optimize)
-    tuning.loop_vectorization = False
-    tuning.slp_vectorization = False
-    tuning.loop_unrolling = False
-    passes = llvm.create_pass_builder(machine, tuning)
-    _unlocked("LLVMPY_RunNewModulePassManager")(passes.getModulePassManager(), parsed, passes)
+    machine, parsed = _optimized(module, target, optimize)
     with ffi.OutputString() as problem:
         made = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, parsed, 1, problem)
         if not made:
@@ -59,6 +50,27 @@ def compile_module(module: ir.Module | str, target: Target, *, optimize: int = 2
         return ctypes.string_at(start, ffi.lib.LLVMPY_GetBufferSize(made))
     finally:
         ffi.lib.LLVMPY_DisposeMemoryBuffer(made)
+
+
+def assembly_of(module: ir.Module | str, target: Target) -> str:
+    """A module's machine code, to be read."""
+    machine, parsed = _optimized(module, target, 2)
+    return str(machine.emit_assembly(parsed))
+
+
+def _optimized(module: ir.Module | str, target: Target, level: int) -> tuple[Any, Any]:
+    """A machine, and a module as it goes to code generation."""
+    _initialize()
+    machine = _machine(target)
+    parsed = llvm.parse_assembly(str(module), llvm.create_context())
+    parsed.verify()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = False
+    tuning.loop_unrolling = False
+    passes = llvm.create_pass_builder(machine, tuning)
+    _unlocked("LLVMPY_RunNewModulePassManager")(passes.getModulePassManager(), parsed, passes)
+    return machine, parsed
 
 
 def _unlocked(name: str) -> Callable[..., Any]:
