@@ -74,7 +74,7 @@ def c_operator(
                   const double *attributes);
 
     Tensors are dense and in C's order; an absent input is NULL with rank -1. `attributes` are the
-    int and float ones in the signature's order. A result other than 0 is an error. Calls may overlap.
+    int and float ones in the signature's order. All but 0 is an error. Calls may go on at once.
 
     >>> def double(ins, in_shapes, in_ranks, count, outs, out_shapes, out_ranks, n, attributes):
     ...     floats = ctypes.POINTER(ctypes.c_float)
