@@ -1,5 +1,7 @@
 """Language and speech networks of the benchmark."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import nn
@@ -24,7 +26,10 @@ def _encode(model: nn.Module, words: torch.Tensor, mask: torch.Tensor) -> torch.
     return model(input_ids=words, attention_mask=mask).last_hidden_state
 
 
-def _encoder(model: nn.Module, *sizes: tuple[int, int]) -> Network:
+def _on_words(
+    model: nn.Module, call: Callable[..., object], output: str, *sizes: tuple[int, int]
+) -> Network:
+    """A network of words and a mask of those that are there."""
     vocabulary = model.config.vocab_size
 
     def feeds(batch: int, length: int) -> Feeds:
@@ -32,18 +37,18 @@ def _encoder(model: nn.Module, *sizes: tuple[int, int]) -> Network:
         return {"input_ids": words, "attention_mask": np.ones_like(words)}
 
     return Network(
-        Adapter(model.eval(), _encode),
+        Adapter(model.eval(), call),
         {f"{batch}x{length}": feeds(batch, length) for batch, length in sizes},
-        ("hidden",),
+        (output,),
         {"input_ids": TOKENS, "attention_mask": TOKENS},
         feeds(2, 24),
-        {"hidden": TOKENS},
+        {output: TOKENS},
     )
 
 
 def bert(config: BertConfig, *sizes: tuple[int, int]) -> Network:
     """A BERT of any size."""
-    return _encoder(BertModel(config, add_pooling_layer=False), *sizes)
+    return _on_words(BertModel(config, add_pooling_layer=False), _encode, "hidden", *sizes)
 
 
 def bert_base() -> Network:
@@ -53,7 +58,8 @@ def bert_base() -> Network:
 
 def distilbert(config: DistilBertConfig | None = None) -> Network:
     """DistilBERT: 6 layers of width 768."""
-    return _encoder(DistilBertModel(config or DistilBertConfig()), (1, 128), (32, 32))
+    model = DistilBertModel(config or DistilBertConfig())
+    return _on_words(model, _encode, "hidden", (1, 128), (32, 32))
 
 
 def minilm_l6() -> Network:
@@ -78,18 +84,14 @@ def whisper_tiny_encoder(config: WhisperConfig | None = None) -> Network:
     )
 
 
+def _complete(model: nn.Module, words: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return model(input_ids=words, attention_mask=mask, use_cache=False).logits
+
+
 def gpt2_prefill(config: GPT2Config | None = None) -> Network:
     """GPT-2 on a prompt of 128 words, without a past."""
-    config = config or GPT2Config()
-    model = GPT2LMHeadModel(config).eval()
-    return Network(
-        Adapter(model, lambda model, words: model(input_ids=words, use_cache=False).logits),
-        {"1x128": {"input_ids": tokens(1, 128, config.vocab_size)}},
-        ("logits",),
-        {"input_ids": TOKENS},
-        {"input_ids": tokens(2, 24, config.vocab_size)},
-        {"logits": TOKENS},
-    )
+    model = GPT2LMHeadModel(config or GPT2Config())
+    return _on_words(model, _complete, "logits", (1, 128))
 
 
 def _step(model: nn.Module, words: torch.Tensor, mask: torch.Tensor, *past: torch.Tensor) -> object:

@@ -126,9 +126,9 @@ def export(network, path: Path, exporter: str, opset: int | None = None) -> None
     """Save a network (`benchmarks.network.Network`) as ONNX by one of torch's exporters."""
     import torch
 
-    from benchmarks.network import Adapter
+    from benchmarks.network import Adapter, vary
 
-    module = Adapter(network.module, torch.nn.Module.__call__)
+    module = Adapter(vary(network.module), torch.nn.Module.__call__)
     feeds = tuple(map(torch.from_numpy, network.example.values()))
     names = list(network.example)
     if exporter == "dynamo":

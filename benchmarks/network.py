@@ -65,3 +65,12 @@ def settle(module: nn.Module, *inputs: np.ndarray) -> nn.Module:
     with torch.no_grad():
         module(*map(torch.from_numpy, inputs))
     return module.eval()
+
+
+def vary(module: nn.Module) -> nn.Module:
+    """Move weights that are all equal, as biases and gains of fresh networks are, by a little."""
+    with torch.no_grad():
+        for weight in module.parameters():
+            if weight.numel() > 1 and bool((weight == weight.flatten()[0]).all()):
+                weight += 0.05 * torch.randn_like(weight)
+    return module
