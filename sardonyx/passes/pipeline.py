@@ -24,10 +24,13 @@ from sardonyx.passes.merge_joins import merge_joins
 from sardonyx.passes.merge_reshapes import merge_reshapes
 from sardonyx.passes.merge_transposes import merge_transposes
 from sardonyx.passes.options import FOLD_LIMIT, Options
+from sardonyx.passes.pack_attention import pack_attention
 from sardonyx.passes.prepare_model import prepare_model
 from sardonyx.passes.raise_activations import raise_activations
 from sardonyx.passes.raise_attention import raise_attention
+from sardonyx.passes.raise_groups import raise_groups
 from sardonyx.passes.raise_normalization import raise_normalization
+from sardonyx.passes.raise_rotary import raise_rotary
 from sardonyx.passes.remove_dead import drop_functions, forget_values, name_apart, remove_dead
 from sardonyx.passes.unit import Unit
 from sardonyx.passes.unroll_loops import unroll_loops
@@ -53,8 +56,11 @@ PORTABLE: tuple[Pass, ...] = (
     merge_reshapes,
     merge_transposes,
     raise_normalization,  # before constants are joined: the written-out forms must be whole
+    raise_groups,
     raise_activations,
+    raise_rotary,
     raise_attention,
+    pack_attention,
     fuse_convolution,
     fuse_affine,
     flatten_products,
