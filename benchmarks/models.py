@@ -72,12 +72,20 @@ def iterate_models(
 
 
 def _shared_model(name: str) -> Model | None:
-    path = Path(os.environ.get("SARDONYX_TEST_MODELS", ""), SHARED[name], "model.onnx")
-    if not path.is_file():
-        return None
-    with np.load(path.parent / "case0.npz", allow_pickle=False) as case:
+    folder = Path(os.environ.get("SARDONYX_TEST_MODELS", ""), SHARED[name])
+    return Model(name, *_case(folder)) if (folder / "model.onnx").is_file() else None
+
+
+def folder_models(folder: Path) -> Iterator[Model]:
+    """Models by strangers: each in a folder of its own, with inputs in `case0.npz`."""
+    for path in sorted(folder.glob("*/model.onnx")):
+        yield Model(path.parent.name, *_case(path.parent))
+
+
+def _case(folder: Path) -> tuple[Path, dict[str, Feeds]]:
+    with np.load(folder / "case0.npz", allow_pickle=False) as case:
         feeds = {key[3:]: case[key] for key in case.files if key.startswith("in:")}
-    return Model(name, path, {"case": feeds})
+    return folder / "model.onnx", {"case": feeds}
 
 
 def _made_model(name: str, exporter: str, folder: Path) -> Model:

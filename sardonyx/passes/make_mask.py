@@ -1,6 +1,5 @@
 """Masks of attention that was written out -> the one that Attention takes."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np

@@ -7,6 +7,7 @@ y = Reshape(Transpose(Attention(q4, k4, v4), [0, 2, 1, 3]), [b, n, h*d])
 
 from dataclasses import dataclass
 
+from sardonyx.dims import Size
 from sardonyx.graph import Node, Value
 from sardonyx.ops.fact import Sizes
 from sardonyx.passes.fuse_convolution import attributes_of
@@ -30,8 +31,11 @@ def pack_attention(unit: Unit) -> bool:
     """Let attention split and join heads by itself, where the graph does it around it."""
     if unit.opset < 23:
         return False
-    found = [node for node in unit.nodes() if is_operator(node, "Attention")]
-    return any([_pack(unit, node) for node in found])
+    changed = False
+    for node in list(unit.nodes()):
+        if is_operator(node, "Attention"):
+            changed |= _pack(unit, node)
+    return changed
 
 
 def _pack(unit: Unit, node: Node) -> bool:
@@ -39,7 +43,7 @@ def _pack(unit: Unit, node: Node) -> bool:
     q, k, v = sides
     if q is None or k is None or v is None or k.heads != v.heads:
         return False
-    after = _joined(unit, node, q.heads)
+    after = _joined(unit, node)
     if after is None:
         return False
     op = RuleBuilder(unit, node)
@@ -47,11 +51,12 @@ def _pack(unit: Unit, node: Node) -> bool:
     fed = (q.value, k.value, v.value, *node.inputs[3:])
     made = op.node("Attention", fed, len(node.outputs), "", given)
     results = made if isinstance(made, tuple) else (made,)
-    unit.substitute(after[-1].output, results[0])
+    unit.substitute(after, results[0])
     for old, new in zip(node.outputs[1:], results[1:], strict=True):
         unit.substitute(old, new)
     record_origin(unit, op.made, [node])
-    drop_unused([*after, node, *q.nodes, *k.nodes, *v.nodes])
+    turned = () if after is node.outputs[0] or after.producer is None else (after.producer,)
+    drop_unused([*turned, node, *q.nodes, *k.nodes, *v.nodes])
     return True
 
 
@@ -79,22 +84,26 @@ def _exchange(shape: Sizes) -> Sizes:
     return shape[0], shape[2], shape[1], shape[3]
 
 
-def _joined(unit: Unit, node: Node, heads: int) -> tuple[Node, ...] | None:
-    """The nodes that join the heads of a result again; None where anything else reads it."""
+def _joined(unit: Unit, node: Node) -> Value | None:
+    """A result [batch, length, heads, size] that is only reshaped; None where there is none."""
     y = node.outputs[0]
     shape = unit.shape(y)
     if shape is None or len(shape) != 4 or len(y.uses) != 1 or y.is_output:
         return None
     (user,) = y.users
-    nodes: tuple[Node, ...] = (user,)
     if is_operator(user, "Transpose") and user.attribute("perm") == _EXCHANGED:
-        if len(user.output.uses) != 1 or user.output.is_output:
+        y = user.output
+        if user.graph is not node.graph or len(y.uses) != 1 or y.is_output:
             return None
-        nodes = (user, *user.output.users)
+        (user,) = y.users
     elif shape[2] != 1:
         return None
-    last = nodes[-1]
-    batch, _, length, size = shape
-    if last.graph is not node.graph or not is_operator(last, "Reshape") or size is None:
-        return None
-    return nodes if unit.shape(last.output) == (batch, length, heads * size) else None
+    target = unit.array(user.inputs[1]) if is_operator(user, "Reshape") else None
+    known = unit.shape(user.output)
+    whole = known is not None and known == (shape[0], shape[2], _width(shape))
+    return y if whole or (target is not None and 0 not in target[2:]) else None
+
+
+def _width(shape: Sizes) -> Size | None:
+    """The size of all heads side by side."""
+    return None if shape[1] is None or shape[3] is None else shape[1] * shape[3]

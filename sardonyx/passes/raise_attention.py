@@ -17,7 +17,14 @@ from sardonyx.dtypes import DataType
 from sardonyx.graph import Node, Value
 from sardonyx.ops.fact import Sizes
 from sardonyx.passes.make_mask import Mask, make_mask, read_mask
-from sardonyx.passes.read_scores import Scores, constant_number, maker_of, read_scores, turned
+from sardonyx.passes.read_scores import (
+    Scores,
+    constant_number,
+    maker_of,
+    read_factor,
+    read_scores,
+    turned,
+)
 from sardonyx.passes.rules import RuleBuilder
 from sardonyx.passes.unit import Unit, drop_unused, is_operator, record_origin, refers
 
@@ -38,8 +45,13 @@ def raise_attention(unit: Unit) -> bool:
     """Find attention that was written out, where the opset has it whole."""
     if unit.opset < 23:
         return False
-    products = [node for node in unit.nodes() if is_operator(node, "MatMul")]
-    return any([_raise(unit, node) for node in products if node.graph is not None])
+    changed = False
+    for node in list(unit.nodes()):
+        if is_operator(node, "MatMul") and node.graph is not None:
+            changed |= _raise(unit, node)
+        elif is_operator(node, "Attention"):
+            changed |= _absorb_scales(unit, node)
+    return changed
 
 
 def _raise(unit: Unit, root: Node) -> bool:
@@ -60,6 +72,35 @@ def _raise(unit: Unit, root: Node) -> bool:
         return False
     _replace(unit, root, scores, masks, (*between, softmax))
     return True
+
+
+def _absorb_scales(unit: Unit, node: Node) -> bool:
+    """Attention(Transpose(Mul(q, s)), k, v) -> Attention(Transpose(q), k, v), scaled by s."""
+    changed = False
+    scale = unit.parameter(node, "scale")
+    for operand in node.inputs[:2]:
+        value = _shaped(operand, node)
+        maker = maker_of(value, node, "Mul", "Div")
+        if maker is None or value is None or len(value.uses) != 1 or not isinstance(scale, float):
+            continue
+        inner, factor = read_factor(unit, maker)
+        if inner is None or unit.shape(inner) != unit.shape(value):
+            continue
+        scale *= factor
+        changed |= unit.substitute(value, inner)
+        drop_unused([maker])
+        node.set_attribute("scale", scale)
+    return changed
+
+
+def _shaped(value: Value | None, near: Node) -> Value | None:
+    """What a value was before it was turned and reshaped for one user alone."""
+    while value is not None and len(value.uses) == 1:
+        maker = maker_of(value, near, "Transpose", "Reshape")
+        if maker is None:
+            break
+        value = maker.inputs[0]
+    return value
 
 
 def _unguarded(unit: Unit, root: Node, value: Value | None) -> tuple[tuple[Node, ...], Node | None]:
@@ -165,13 +206,13 @@ def _sides(
         )  # type: ignore[assignment]  # fmt: skip
     inside = {*matched, *sides[0].nodes, *sides[1].nodes}
     joins = [_join(unit, side, root, inside) for side in sides]
-    if turn and joins[0] is not None and joins[1] is not None:
-        if unit.shape(joins[0].inputs[0]) is not None and _same_past(unit, *joins):
-            return (
-                _Side(sides[0].value, joins[0], sides[0].nodes),
-                _Side(sides[1].value, joins[1], sides[1].nodes),
-            )
-    return sides
+    if not turn or not _same_past(unit, *joins):
+        return sides
+    first, second = sides
+    return (
+        _Side(first.value, joins[0], first.nodes),
+        _Side(second.value, joins[1], second.nodes),
+    )
 
 
 def _unrepeated(unit: Unit, value: Value, root: Node) -> tuple[Value, tuple[Node, ...]] | None:

@@ -44,8 +44,11 @@ def raise_rotary(unit: Unit) -> bool:
     if unit.opset < 23:
         return False
     caches: Caches = {}
-    sums = [node for node in unit.nodes() if is_operator(node, "Add")]
-    return any([_raise(unit, node, caches) for node in sums if node.graph is not None])
+    changed = False
+    for node in list(unit.nodes()):
+        if is_operator(node, "Add") and node.graph is not None:
+            changed |= _raise(unit, node, caches)
+    return changed
 
 
 def _raise(unit: Unit, root: Node, caches: Caches) -> bool:

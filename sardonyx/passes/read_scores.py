@@ -59,7 +59,7 @@ def read_scores(unit: Unit, value: Value | None, near: Node) -> Scores | None:
         case "MatMul":
             found = _product(unit, node)
         case "Mul" | "Div":
-            inner, factor = _factor(unit, node)
+            inner, factor = read_factor(unit, node)
             found = None if inner is None else read_scores(unit, inner, near)
             if found is None or found.masks:
                 return None
@@ -89,14 +89,14 @@ def _unscaled(unit: Unit, value: Value, near: Node) -> tuple[Value, float]:
     """A value before it is multiplied by numbers, and their product."""
     scale = 1.0
     while node := maker_of(value, near, "Mul", "Div"):
-        inner, factor = _factor(unit, node)
+        inner, factor = read_factor(unit, node)
         if inner is None or unit.shape(inner) != unit.shape(value):
             break
         value, scale = inner, scale * factor
     return value, scale
 
 
-def _factor(unit: Unit, node: Node) -> tuple[Value | None, float]:
+def read_factor(unit: Unit, node: Node) -> tuple[Value | None, float]:
     """What a Mul or Div scales, and by which number; (None, 1) where it is not a constant."""
     for place in (1, 0)[: 1 if node.op_type == "Div" else 2]:
         number = constant_number(unit, node.inputs[place])
