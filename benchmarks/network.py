@@ -72,5 +72,5 @@ def vary(module: nn.Module) -> nn.Module:
     with torch.no_grad():
         for weight in module.parameters():
             if weight.numel() > 1 and bool((weight == weight.flatten()[0]).all()):
-                weight += 0.05 * torch.randn_like(weight)
+                weight.add_(torch.randn_like(weight), alpha=0.05)
     return module

@@ -22,7 +22,8 @@ from transformers import (
 from benchmarks.network import BATCH, Adapter, Network, images, settle
 
 
-def _classifier(model: nn.Module, size: int = 224, *, settled: bool = False) -> Network:
+def classifier(model: nn.Module, size: int = 224, *, settled: bool = False) -> Network:
+    """A network from an image to logits, its batch normalizations settled first if asked."""
     module = Adapter(model.eval(), lambda model, pixels: model(pixel_values=pixels).logits)
     if settled:
         settle(module, images(2, 3, size, size))
@@ -38,13 +39,13 @@ def _classifier(model: nn.Module, size: int = 224, *, settled: bool = False) -> 
 
 def resnet50() -> Network:
     """ResNet-50: convolutions, batch normalization, residual sums."""
-    return _classifier(ResNetForImageClassification(ResNetConfig(num_labels=1000)), settled=True)
+    return classifier(ResNetForImageClassification(ResNetConfig(num_labels=1000)), settled=True)
 
 
 def mobilenetv2() -> Network:
     """MobileNetV2: depthwise convolutions."""
     config = MobileNetV2Config(num_labels=1000)
-    return _classifier(MobileNetV2ForImageClassification(config), settled=True)
+    return classifier(MobileNetV2ForImageClassification(config), settled=True)
 
 
 def efficientnet_b0() -> Network:
@@ -53,29 +54,29 @@ def efficientnet_b0() -> Network:
         image_size=224, width_coefficient=1.0, depth_coefficient=1.0, hidden_dim=1280,
         num_labels=1000,
     )  # fmt: skip
-    return _classifier(EfficientNetForImageClassification(config), settled=True)
+    return classifier(EfficientNetForImageClassification(config), settled=True)
 
 
 def convnext_tiny() -> Network:
     """ConvNeXt-T: 7x7 depthwise convolutions and layer normalization over channels."""
-    return _classifier(ConvNextForImageClassification(ConvNextConfig(num_labels=1000)))
+    return classifier(ConvNextForImageClassification(ConvNextConfig(num_labels=1000)))
 
 
 def vit_b16() -> Network:
     """ViT-B/16: a transformer over 196 patches."""
-    return _classifier(ViTForImageClassification(ViTConfig(num_labels=1000)))
+    return classifier(ViTForImageClassification(ViTConfig(num_labels=1000)))
 
 
 def swin_tiny() -> Network:
     """Swin-T: attention in shifted windows with a relative position bias."""
     config = SwinConfig(num_labels=1000, window_size=7, embed_dim=96, depths=[2, 2, 6, 2])
-    return _classifier(SwinForImageClassification(config))
+    return classifier(SwinForImageClassification(config))
 
 
 def segformer_b0() -> Network:
     """SegFormer-B0: attention with shortened keys, and a decoder of upsampled maps."""
     model = SegformerForSemanticSegmentation(SegformerConfig(num_labels=150))
-    return _classifier(model, 512, settled=True)
+    return classifier(model, 512, settled=True)
 
 
 class _Unit(nn.Sequential):

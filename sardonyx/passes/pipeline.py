@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from sardonyx.errors import UnsupportedError
+from sardonyx.errors import ConversionError, UnsupportedError
 from sardonyx.graph import Dimension, Model
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.convert import convert_opset
@@ -73,6 +73,9 @@ PORTABLE: tuple[Pass, ...] = (
 LEVELS: dict[int, tuple[Pass, ...]] = {0: (), 1: CLEAN, 2: PORTABLE, 3: PORTABLE}
 """Pipelines by level of `optimize`."""
 
+RAISED_OPSET = 24
+"""The first opset that has every operator which passes put in the place of several others."""
+
 
 def simplify(
     model: Model,
@@ -122,7 +125,8 @@ def simplify(
 
 def optimize(model: Model, level: int = 2, *, options: Options | None = None) -> Model:
     """A model made smaller by a level's pipeline: 0 nothing, 1 only what is superfluous goes, 2
-    what `simplify` does, 3 loops are unrolled too.
+    what `simplify` does, 3 loops are unrolled too, and the opset is raised where that gives
+    operators (Attention, RMSNormalization ...) which the model's own has not.
 
     >>> import sardonyx as sx
     >>> model = sx.load("examples/digits.onnx")
@@ -131,8 +135,28 @@ def optimize(model: Model, level: int = 2, *, options: Options | None = None) ->
     """
     if level not in LEVELS:
         raise UnsupportedError(f"there is no level {level}", hint=f"choose one of {list(LEVELS)}")
-    chosen = options or (Options(unroll_limit=8) if level == 3 else Options())
-    return run_pipeline(model, LEVELS[level], chosen)
+    if level < 3:
+        return run_pipeline(model, LEVELS[level], options)
+    chosen = options or Options(unroll_limit=8)
+    raised = _with_raised_opset(model, chosen)
+    return raised if raised is not None else run_pipeline(model, LEVELS[level], chosen)
+
+
+def _with_raised_opset(model: Model, options: Options) -> Model | None:
+    """What level 3 makes of a model at a newer opset; None where that brings no operator."""
+    before = model.opset
+    if not 0 < before < RAISED_OPSET:
+        return None
+    try:
+        newer = convert_opset(model, RAISED_OPSET)
+    except ConversionError:
+        return None
+    small = run_pipeline(newer, LEVELS[3], options)
+    catalog = standard()
+    used = {node.op_type for graph in small.graphs() for node in graph.nodes if not node.domain}
+    known = [catalog[("", name)] for name in used if ("", name) in catalog]
+    gained = any(operator.versions()[0].since > before for operator in known)
+    return small if gained else None
 
 
 def run_pipeline(

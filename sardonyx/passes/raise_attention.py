@@ -6,8 +6,8 @@ it:
     k = Concat(past_key, new_key); y = softmax(q k^T) Concat(past_value, new_value)
     -> y, k, v = Attention(q, new_key, new_value, past_key, past_value)
 
-Attention gives zeros for a query that may see nothing, so Where(IsNaN(p), 0, p) behind the softmax
-goes too.
+Attention gives zeros for a query that may see nothing, where a softmax alone gives NaN; so
+Where(IsNaN(p), 0, p) behind the softmax goes too.
 """
 
 from collections.abc import Iterable
