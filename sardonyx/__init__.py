@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         SessionOptions,
         get_available_providers,
     )
+    from sardonyx.runtime.compare import bisect
 
 __version__ = VERSION
 
@@ -102,6 +103,7 @@ _HOMES = {
         "ExecutionMode ExecutionOrder GraphOptimizationLevel IOBinding InferenceSession "
         "ModelMetadata NodeArg OrtValue RunOptions SessionOptions get_available_providers"
     ),
+    "sardonyx.runtime.compare": "bisect",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -148,6 +150,7 @@ __all__ = [
     "UnsupportedError",
     "Value",
     "__version__",
+    "bisect",
     "check",
     "clone_model",
     "convert_opset",

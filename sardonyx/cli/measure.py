@@ -90,14 +90,15 @@ def compare(
     input: Inputs = None,
     dim: Dims = None,
     against: Annotated[
-        str, typer.Option("--against", help="Another runtime with the same interface.")
+        str,
+        typer.Option("--against", help="Another runtime with the same interface, or a model file."),
     ] = "onnxruntime",
     rtol: Annotated[float, typer.Option(help="Relative tolerance.")] = 1e-3,
     atol: Annotated[float, typer.Option(help="Absolute tolerance.")] = 1e-5,
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
-    """Compare outputs with another runtime; find where they part."""
+    """Compare outputs with another runtime or model; find where they part."""
     from sardonyx.cli.run import compare_model
     from sardonyx.cli.session import Request
 

@@ -6,6 +6,8 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import sardonyx as sx
 from sardonyx.graph import Model
 
@@ -16,7 +18,7 @@ COUNTS: dict[str, dict[str, int]] = {
     "bert": {"Attention": 1, "LayerNormalization": 2, "Gelu": 1},
     "distilbert": {"Attention": 1, "LayerNormalization": 2, "Gelu": 1},
     "vit": {"Attention": 1, "LayerNormalization": 2, "Gelu": 1},
-    "swin": {"Attention": 2, "LayerNormalization": 4, "Gelu": 2},
+    "swin": {"Attention": 2, "LayerNormalization": 5, "Gelu": 2},
     "whisper": {"Attention": 1, "LayerNormalization": 2, "Gelu": 1},
     "gpt2_prefill": {"Attention": 1, "LayerNormalization": 2, "Gelu": 1},
     "gpt2_decode": {"Attention": 1, "LayerNormalization": 2, "Gelu": 1},
@@ -24,8 +26,7 @@ COUNTS: dict[str, dict[str, int]] = {
 }
 """Operators of each layer; beside them stand those of `ONCE`."""
 ONCE: dict[str, dict[str, int]] = {
-    "swin": {"LayerNormalization": 2},
-    "whisper": {"Gelu": 2},
+    "whisper": {"LayerNormalization": 1, "Gelu": 2},
     "llama": {"RMSNormalization": 1},
 }
 WRITTEN_OUT = ("Softmax", "Erf", "Tanh", "Sigmoid", "Sqrt", "IsNaN")
@@ -74,9 +75,7 @@ def make_network(name: str, layers: int, hidden: int) -> Any:
             return language.gpt2_prefill(kinds.GPT2Config(**gpt2))
         case "gpt2_decode":
             return language.gpt2_decode(kinds.GPT2Config(**gpt2))
-    return language.llama_decode(
-        kinds.LlamaConfig(**wide, **words, num_key_value_heads=heads // 2)
-    )
+    return language.llama_decode(kinds.LlamaConfig(**wide, **words, num_key_value_heads=heads // 2))
 
 
 def export_network(name: str, exporter: str, layers: int, hidden: int, path: Path) -> Model:
@@ -91,20 +90,25 @@ def export_network(name: str, exporter: str, layers: int, hidden: int, path: Pat
 
 
 def _plain(model: Model) -> Model:
-    """A model without documentation, under short names."""
+    """A model without documentation, under short names, its weights rounded."""
     assert model.graph is not None
     model.metadata = {}
     model.graph.metadata = None
     names: dict[str, str] = {}
-    kept = {value.name for value in (*model.graph.inputs, *model.graph.outputs)}
+    ends = (*model.graph.inputs, *model.graph.outputs)
     for graph in model.graphs():
         graph.declared.clear()
-        for value in [*graph.initializers, *(item for node in graph.nodes for item in node.outputs)]:
+        made = [item for node in graph.nodes for item in node.outputs]
+        for value in (*ends, *graph.initializers, *made):
             value.metadata = None
-            if value.name and value.name not in kept:
+            if value.name and value not in ends:
                 value.name = names.setdefault(value.name, f"v{len(names)}")
+        for value in graph.initializers:
+            array = value.tensor.numpy()
+            rounded = array.size > 16 and array.dtype == np.float32
+            value.tensor = sx.Tensor(np.round(array, 3) if rounded else array)
         for node in graph.nodes:
-            node.name, node.doc, node.metadata = "", "", None
+            node.name, node.doc_string, node.metadata = "", "", None
     return model
 
 
