@@ -13,6 +13,7 @@ from sardonyx.passes.fold_constants import fold_constants
 from sardonyx.passes.fold_shapes import fold_shapes
 from sardonyx.passes.fuse_affine import fuse_affine
 from sardonyx.passes.fuse_convolution import fuse_convolution
+from sardonyx.passes.fuse_microsoft import fuse_microsoft
 from sardonyx.passes.fuse_products import fuse_products
 from sardonyx.passes.inline_branches import inline_branches
 from sardonyx.passes.inline_calls import inline_calls
@@ -73,6 +74,9 @@ PORTABLE: tuple[Pass, ...] = (
 LEVELS: dict[int, tuple[Pass, ...]] = {0: (), 1: CLEAN, 2: PORTABLE, 3: PORTABLE}
 """Pipelines by level of `optimize`."""
 
+FUSIONS: dict[str, tuple[Pass, ...]] = {"com.microsoft": (fuse_microsoft, remove_dead)}
+"""Pipelines that end in operators of one runtime, by their domain."""
+
 RAISED_OPSET = 24
 """The first opset that has every operator which passes put in the place of several others."""
 
@@ -123,10 +127,13 @@ def simplify(
     return small
 
 
-def optimize(model: Model, level: int = 2, *, options: Options | None = None) -> Model:
+def optimize(
+    model: Model, level: int = 2, *, options: Options | None = None, fusions: str = ""
+) -> Model:
     """A model made smaller by a level's pipeline: 0 nothing, 1 only what is superfluous goes, 2
     what `simplify` does, 3 loops are unrolled too, and the opset is raised where that gives
-    operators (Attention, RMSNormalization ...) which the model's own has not.
+    operators (Attention, RMSNormalization ...) which the model's own has not. With
+    `fusions="com.microsoft"` it then gets operators of onnxruntime's own, which others may not know.
 
     >>> import sardonyx as sx
     >>> model = sx.load("examples/digits.onnx")
@@ -135,6 +142,12 @@ def optimize(model: Model, level: int = 2, *, options: Options | None = None) ->
     """
     if level not in LEVELS:
         raise UnsupportedError(f"there is no level {level}", hint=f"choose one of {list(LEVELS)}")
+    if fusions:
+        if fusions not in FUSIONS:
+            raise UnsupportedError(
+                f"there are no fusions '{fusions}'", hint=f"choose one of {list(FUSIONS)}"
+            )
+        return run_pipeline(optimize(model, level, options=options), FUSIONS[fusions], options)
     if level < 3:
         return run_pipeline(model, LEVELS[level], options)
     chosen = options or Options(unroll_limit=8)
