@@ -14,6 +14,12 @@ def convert(
     model: ModelPath,
     target: Target,
     opset: Annotated[int | None, typer.Option(help="Convert to this opset version.")] = None,
+    keep_types: Annotated[
+        bool,
+        typer.Option(
+            "--keep-types", help="Keep element types that an older opset does not list, and say so."
+        ),
+    ] = False,
     ir: Annotated[int | None, typer.Option(help="Write this IR version.")] = None,
     compat: Annotated[
         str | None, typer.Option(help="Write what a release reads, such as 'onnxruntime>=1.20'.")
@@ -32,8 +38,9 @@ def convert(
     from sardonyx.cli.write import convert_model
 
     convert_model(
-        model, target, opset=opset, ir=ir, compat=compat, external=external_data, embed=embed
-    )
+        model, target, opset=opset, keep_types=keep_types, ir=ir, compat=compat,
+        external=external_data, embed=embed,
+    )  # fmt: skip
 
 
 def infer_shapes(

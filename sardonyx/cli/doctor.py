@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx.cli.output import bytes_text, print_facts, print_json
+from sardonyx.runtime.processors import thread_limits
 from sardonyx.version import VERSION
 
 _NEEDED = ("numpy", "ml_dtypes", "protobuf", "llvmlite", "typer", "rich")
@@ -37,7 +38,7 @@ def show_machine(*, as_json: bool) -> None:
         ("system", facts["system"]),
         ("processor", facts["processor"] or "unknown"),
         ("features", ", ".join(facts["features"]) or "none known"),
-        ("threads", f"{facts['threads']} usable of {facts['cores']}"),
+        ("threads", f"{facts['threads']} of {facts['cores']}: {facts['threads_because']}"),
         ("quota", "none" if quota is None else f"{quota:g} processors"),
         ("memory", "unknown" if memory is None else bytes_text(memory)),
         ("memory limit", "none" if limit is None else bytes_text(limit)),
@@ -51,6 +52,7 @@ def show_machine(*, as_json: bool) -> None:
 def examine() -> dict[str, Any]:
     """What `doctor` shows, as plain values."""
     model, flags = _processor()
+    limits = thread_limits()
     return {
         "sardonyx": VERSION,
         "python": platform.python_version(),
@@ -59,9 +61,10 @@ def examine() -> dict[str, Any]:
         "system": platform.platform(),
         "processor": model,
         "features": [name for name in _FEATURES if name in flags],
-        "cores": os.cpu_count() or 1,
-        "threads": _usable_threads(),
-        "cpu_quota": _cpu_quota(),
+        "cores": limits.processors,
+        "threads": limits.threads,
+        "threads_because": limits.reason,
+        "cpu_quota": limits.quota,
         "memory_bytes": _memory(),
         "memory_limit_bytes": _memory_limit(),
         "needed": {name: _version(name) for name in _NEEDED},
@@ -93,23 +96,6 @@ def _processor() -> tuple[str, set[str]]:
         elif key.strip() in ("flags", "Features"):
             flags |= set(said.split())
     return model, flags
-
-
-def _usable_threads() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _cpu_quota() -> float | None:
-    """How many processors a container may use; None where it is not limited."""
-    quota, _, period = _read("/sys/fs/cgroup/cpu.max").strip().partition(" ")
-    if not quota:
-        quota = _read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").strip()
-        period = _read("/sys/fs/cgroup/cpu/cpu.cfs_period_us").strip()
-    if not quota.isdigit() or not period.isdigit() or not int(period):
-        return None
-    return int(quota) / int(period)
 
 
 def _memory() -> int | None:

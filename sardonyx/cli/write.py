@@ -35,15 +35,17 @@ def _is_external(model: sx.Model) -> bool:
 
 
 def convert_model(
-    path: Path, target: Path, *, opset: int | None, ir: int | None, compat: str | None,
-    external: str | None, embed: bool,
+    path: Path, target: Path, *, opset: int | None, keep_types: bool, ir: int | None,
+    compat: str | None, external: str | None, embed: bool,
 ) -> None:  # fmt: skip
     """Write a model in another form or version."""
     if external is not None and embed:
         raise InputError("--external-data and --embed contradict each other", hint="give one")
+    if keep_types and opset is None:
+        raise InputError("--keep-types says how to convert, and --opset is not given")
     model = sx.load(path)
     if opset is not None:
-        model = sx.convert_opset(model, opset)
+        model = sx.convert_opset(model, opset, types="keep" if keep_types else "strict")
     if ir is not None:
         model.ir_version = ir
         sx.check(model)

@@ -3,12 +3,22 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sardonyx.compiler.forms import Contraction, Convolution, Form, Gather, Join, Source, Window
+from sardonyx.compiler.forms import (
+    Contraction,
+    Convolution,
+    Form,
+    Gather,
+    Join,
+    Result,
+    Source,
+    Window,
+)
 from sardonyx.compiler.fuse import Fusion, Group, fuse
 from sardonyx.compiler.kernels.convolution import convolution_calls
 from sardonyx.compiler.kernels.copies import gather_calls, join_calls, window_calls
 from sardonyx.compiler.kernels.matmul import matmul_calls
 from sardonyx.compiler.kernels.reader import Call
+from sardonyx.compiler.kernels.routine import routine_calls
 from sardonyx.compiler.kernels.rows import pointwise_calls, row_calls
 from sardonyx.compiler.lower import Lowered, size_names
 from sardonyx.compiler.targets import Target
@@ -53,6 +63,8 @@ class Built:
             others: tuple[str, ...] = ()
             if node in lowered.reasons:
                 kernel, reason = "reference", lowered.reasons[node]
+                if any(node.subgraphs):
+                    kernel, reason = "subgraphs", ""
                 if node not in self.steps:
                     kernel = "not needed"
             elif node in lowered.folded:
@@ -86,6 +98,8 @@ def group_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
             return gather_calls(fusion, group)
         case Join():
             return join_calls(fusion, group)
+        case Result():
+            return routine_calls(fusion, group, target)
         case Window():
             return window_calls(fusion, group, target)
     return pointwise_calls(fusion, group, target)
@@ -170,7 +184,7 @@ def _schedule(
                 _is_made(place, group, made) for call in calls[group] for place in call.places
             ):
                 step.calls += calls[group]
-                made.add(group.root)
+                made.update(group.results)
             else:
                 waiting.append(group)
         progress = len(waiting) < len(groups)
@@ -190,7 +204,7 @@ def _schedule(
 def _sizes(group: Group, calls: list[Call], lowered: Lowered) -> set[str]:
     """The names of sizes that must be known before a group can run."""
     names = {name for call in calls for name in call.kernel.parameters}
-    names |= size_names(group.root.shape)
+    names |= {name for form in group.results for name in size_names(form.shape)}
     if names - lowered.bound.keys():
         raise UnsupportedError(
             f"the sizes of a {kernel_kind(group)} kernel are too long an expression to compile",
@@ -210,7 +224,7 @@ def _is_ready(
 def _is_made(place: object, group: Group, made: set[Form | Value]) -> bool:
     if isinstance(place, Source):
         return place.constant is not None or place.value in made
-    return not isinstance(place, Form) or place is group.root or place in made
+    return not isinstance(place, Form) or place in group.results or place in made
 
 
 def _connect(steps: list[Step | Node], kept: set[Form]) -> None:

@@ -10,7 +10,10 @@ from sardonyx.compiler.emit_math import declare, splat, suffix
 from sardonyx.compiler.emit_values import I1, I8, I32, I64, memory_type
 from sardonyx.dims import Expression, Operation, Product, Size
 from sardonyx.dtypes import DataType
-from sardonyx.loops.nodes import Buffer, substitute, symbols
+from sardonyx.loops.nodes import Buffer, Value, Whole, substitute, symbols
+
+GATHERING_LANES = 16
+"""Lanes of targets that gather elements in one instruction faster than one after another."""
 
 
 @dataclass(slots=True)
@@ -32,6 +35,7 @@ class Access:
     """
 
     b: ir.IRBuilder
+    entry: ir.Block
 
     def __init__(self, lanes: int) -> None:
         self.lanes = lanes
@@ -39,6 +43,16 @@ class Access:
         self.fixed: dict[str, Size] = {}
         self.memories: dict[str, Any] = {}
         self.lane: Lane | None = None
+        self.nothing: dict[Any, Any] = {}
+        """For each type a place that holds 0, read where an element lies outside."""
+
+    def slot(self, type_: Any) -> Any:
+        """A place for a value that LLVM will keep in a register."""
+        here = self.b.block
+        self.b.position_at_end(self.entry)
+        slot = self.b.alloca(type_)
+        self.b.position_at_end(here)
+        return slot
 
     def spread(self, value: Any) -> Any:
         """A value in every lane."""
@@ -120,6 +134,124 @@ class Access:
                 active = self.b.extract_element(self.lane.mask, ir.Constant(I32, number))
                 offset = self.b.select(active, offset, ir.Constant(I64, 0))
             yield self.b.gep(place, [offset])
+
+    def pick(self, buffer: Buffer, indices: list[Any], report: Buffer | None) -> Any:
+        """Elements at computed indices; where one lies outside, nothing is read and 0 is it."""
+        offset: Any = ir.Constant(I64, 0)
+        inside: Any = ir.Constant(I1, 1)
+        if any(isinstance(index.type, ir.VectorType) for index in indices):
+            offset, inside = self.spread(offset), self.spread(inside)
+        for index, extent, stride in zip(indices, buffer.shape, buffer.strides, strict=True):
+            bound, step = self.integer(extent), self.integer(stride)
+            if isinstance(offset.type, ir.VectorType):
+                bound, step = self.spread(bound), self.spread(step)
+            inside = self.b.and_(inside, self.b.icmp_unsigned("<", index, bound))
+            offset = self.b.add(offset, self.b.mul(index, step))
+        if report is not None:
+            self.report_outside(inside, report)
+        base = self.b.inttoptr(self.memories[buffer.memory], memory_type(buffer.dtype).as_pointer())
+        if isinstance(offset.type, ir.VectorType):
+            value = self.pick_vector(base, offset, inside)
+        else:
+            value = self.pick_one(base, offset, inside)
+        if buffer.dtype is DataType.BOOL:
+            return self.b.icmp_unsigned("!=", value, splat(value.type, 0))
+        return value
+
+    def row(
+        self, buffer: Buffer, indices: tuple[Value, ...], parts: list[Any]
+    ) -> tuple[list[Any], int] | None:
+        """Indices of the first lane, and the axis along which the others lie side by side.
+
+        None where lanes do not lie side by side.
+        """
+        along = [n for n, part in enumerate(parts) if isinstance(part.type, ir.VectorType)]
+        if self.lane is None or len(along) != 1:
+            return None
+        place = indices[along[0]]
+        if not isinstance(place, Whole) or buffer.strides[along[0]] != 1:
+            return None
+        size = substitute(place.size, self.fixed)
+        if self.lane_step(size) != 1:
+            return None
+        return [
+            self.integer(size) if n == along[0] else part for n, part in enumerate(parts)
+        ], along[0]
+
+    def pick_row(self, buffer: Buffer, starts: list[Any], axis: int) -> Any:
+        """Elements side by side, of which those outside are 0."""
+        assert self.lane is not None
+        offset: Any = ir.Constant(I64, 0)
+        inside: Any = ir.Constant(I1, 1)
+        lanes = ir.Constant(ir.VectorType(I64, self.lanes), list(range(self.lanes)))
+        mask = self.lane.mask
+        for number, start in enumerate(starts):
+            bound = self.integer(buffer.shape[number])
+            offset = self.b.add(offset, self.b.mul(start, self.integer(buffer.strides[number])))
+            if number == axis:
+                places = self.b.add(self.spread(start), lanes)
+                here = self.b.icmp_unsigned("<", places, self.spread(bound))
+                mask = here if mask is None else self.b.and_(mask, here)
+            else:
+                inside = self.b.and_(inside, self.b.icmp_unsigned("<", start, bound))
+        mask = self.b.and_(mask, self.spread(inside))
+        base = self.b.inttoptr(self.memories[buffer.memory], memory_type(buffer.dtype).as_pointer())
+        before, self.lane.mask = self.lane.mask, mask
+        value = self.load_vector(self.b.gep(base, [offset]), buffer.dtype.numpy.itemsize)
+        self.lane.mask = before
+        if buffer.dtype is DataType.BOOL:
+            return self.b.icmp_unsigned("!=", value, splat(value.type, 0))
+        return value
+
+    def pick_one(self, base: Any, offset: Any, inside: Any) -> Any:
+        """An element, read from a place that holds 0 where it lies outside."""
+        type_ = base.type.pointee
+        if type_ not in self.nothing:
+            self.nothing[type_] = slot = self.slot(type_)
+            ir.IRBuilder(self.entry).store(ir.Constant(type_, None), slot)
+        place = self.b.select(inside, self.b.gep(base, [offset]), self.nothing[type_])
+        return self.b.load(place)
+
+    def pick_vector(self, base: Any, offset: Any, inside: Any) -> Any:
+        if self.lane is not None and self.lane.mask is not None:
+            inside = self.b.and_(inside, self.lane.mask)
+        size = {"float": 4, "double": 8, "i32": 4, "i64": 8}.get(str(base.type.pointee))
+        if size is not None and self.lanes >= GATHERING_LANES:
+            return self.gather(base, offset, inside, size)
+        vector: Any = ir.Constant(ir.VectorType(base.type.pointee, self.lanes), ir.Undefined)
+        for number in range(self.lanes):
+            at = ir.Constant(I32, number)
+            one = self.pick_one(
+                base, self.b.extract_element(offset, at), self.b.extract_element(inside, at)
+            )
+            vector = self.b.insert_element(vector, one, at)
+        return vector
+
+    def gather(self, base: Any, offset: Any, inside: Any, size: int) -> Any:
+        """Elements at as many places, by one instruction where the target has it."""
+        start = self.spread(self.b.ptrtoint(base, I64))
+        bytes_each = self.spread(ir.Constant(I64, size))
+        places = self.b.add(start, self.b.mul(offset, bytes_each))
+        pointers = self.b.inttoptr(places, ir.VectorType(base.type, self.lanes))
+        type_ = ir.VectorType(base.type.pointee, self.lanes)
+        name = f"llvm.masked.gather.{suffix(type_)}.v{self.lanes}p0"
+        types = [pointers.type, I32, inside.type, type_]
+        function = declare(self.b.module, name, type_, types)
+        nothing = ir.Constant(type_, None)
+        return self.b.call(function, [pointers, ir.Constant(I32, size), inside, nothing])
+
+    def report_outside(self, inside: Any, report: Buffer) -> None:
+        """Set a report to 1 where some lane that counts lies outside."""
+        outside = self.b.not_(inside)
+        if isinstance(outside.type, ir.VectorType):
+            if self.lane is not None and self.lane.mask is not None:
+                outside = self.b.and_(outside, self.lane.mask)
+            bits = ir.IntType(self.lanes)
+            whole = self.b.bitcast(outside, bits)
+            outside = self.b.icmp_unsigned("!=", whole, ir.Constant(bits, 0))
+        place = self.b.inttoptr(self.memories[report.memory], I64.as_pointer())
+        nowhere = self.slot(I64)
+        self.b.store(ir.Constant(I64, 1), self.b.select(outside, place, nowhere))
 
     def store(self, buffer: Buffer, indices: tuple[Size, ...], value: Any) -> None:
         place, step = self.address(buffer, indices)

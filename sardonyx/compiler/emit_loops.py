@@ -16,7 +16,9 @@ from sardonyx.compiler.emit_values import (
     I32,
     I64,
     TYPES,
+    constant,
     emit_binary,
+    emit_bits,
     emit_cast,
     emit_unary,
     is_float,
@@ -26,6 +28,7 @@ from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import (
     Binary,
+    Bits,
     Cast,
     Constant,
     Guard,
@@ -34,6 +37,7 @@ from sardonyx.loops.nodes import (
     Let,
     Load,
     Loop,
+    Pick,
     Read,
     Register,
     Select,
@@ -55,7 +59,8 @@ REDUCTION_COPIES = 4
 
 
 def emit_kernel(module: ir.Module, name: str, kernel: Kernel, lanes: int) -> ir.Function:
-    """Define a function in a module."""
+    """Define a function in a module, which remembers the lanes of its target."""
+    module.lanes = lanes
     signature = ir.FunctionType(ir.VoidType(), [I64.as_pointer(), I64, I64])
     function = ir.Function(module, signature, name)
     _Emitter(function, kernel, lanes).run()
@@ -261,14 +266,6 @@ class _Emitter(Access):
             self.body(body)
             lane.mask = before
 
-    def slot(self, type_: Any) -> Any:
-        """A place for a value that LLVM will keep in a register."""
-        here = self.b.block
-        self.b.position_at_end(self.entry)
-        slot = self.b.alloca(type_)
-        self.b.position_at_end(here)
-        return slot
-
     def register(self, register: Register) -> None:
         self.registers[register.name] = register
         type_ = TYPES[register.dtype]
@@ -308,8 +305,9 @@ class _Emitter(Access):
             ]
             result = intrinsic(self.b, "llvm.fmuladd", *factors, old)
         else:
-            value = self.widened(self.value(update.value), old.type)
-            result = emit_binary(self.b, update.combine, register.dtype, old, value)
+            result = value = self.widened(self.value(update.value), old.type)
+            if update.combine != "set":
+                result = emit_binary(self.b, update.combine, register.dtype, old, value)
         if self.lane is not None and self.lane.mask is not None:
             result = self.b.select(self.lane.mask, result, old)
         self.b.store(result, slot)
@@ -353,11 +351,16 @@ class _Emitter(Access):
             parts = [self.spread(part) for part in parts]
         match value:
             case Constant(number, dtype):
-                return splat(TYPES[dtype], number)
+                return constant(dtype, number)
             case Whole(size):
                 return self.whole(size)
             case Load(buffer, indices):
                 return self.load(buffer, indices)
+            case Pick(buffer, indices, report):
+                row = self.row(buffer, indices, parts)
+                if row is not None and report is None:
+                    return self.pick_row(buffer, *row)
+                return self.pick(buffer, parts, report)
             case Read(register, _, indices):
                 return self.b.load(self.place(register, indices))
             case Unary(name, operand):
@@ -369,6 +372,8 @@ class _Emitter(Access):
                 return self.b.select(*parts)
             case Cast(operand, dtype):
                 return emit_cast(self.b, dtype_of(operand), dtype, parts[0])
+            case Bits(operand, dtype):
+                return emit_bits(self.b, dtype_of(operand), dtype, parts[0])
 
     def binary(self, name: str, dtype: DataType, parts: list[Any]) -> Any:
         return emit_binary(self.b, name, dtype, *parts)

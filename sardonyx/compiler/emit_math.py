@@ -52,6 +52,27 @@ def intrinsic(builder: ir.IRBuilder, name: str, *arguments: Any) -> Any:
     return builder.call(function, arguments)
 
 
+def library(b: ir.IRBuilder, name: str, *arguments: Any) -> Any:
+    """A function of C's mathematical library in float64, lane by lane."""
+    type_ = arguments[0].type
+    if isinstance(type_, ir.VectorType):
+        result: Any = ir.Constant(type_, ir.Undefined)
+        for number in range(type_.count):
+            at = ir.Constant(I32, number)
+            one = library(b, name, *(b.extract_element(item, at) for item in arguments))
+            result = b.insert_element(result, one, at)
+        return result
+    double = ir.DoubleType()
+    if name == "sigmoid":
+        power = library(b, "exp", b.fneg(arguments[0]))
+        one = splat(type_, 1.0)
+        return b.fdiv(one, b.fadd(one, power))
+    wide = [b.fpext(item, double) if type_ != double else item for item in arguments]
+    function = declare(b.module, name, double, [double] * len(wide))
+    made = b.call(function, wide)
+    return b.fptrunc(made, type_) if type_ != double else made
+
+
 def declare(module: ir.Module, name: str, result: Any, arguments: list[Any]) -> Any:
     """A function declared in a module, once."""
     found = module.globals.get(name)
@@ -62,6 +83,8 @@ def suffix(type_: Any) -> str:
     """A type in the name of an intrinsic."""
     if isinstance(type_, ir.VectorType):
         return f"v{type_.count}{suffix(type_.element)}"
+    if isinstance(type_, ir.HalfType):
+        return "f16"
     if isinstance(type_, ir.FloatType):
         return "f32"
     return "f64" if isinstance(type_, ir.DoubleType) else f"i{type_.width}"

@@ -1,4 +1,4 @@
-"""A whole program in machine code: its kernels, the order they run in, and the threads that help.
+"""A whole program in machine code: its kernels, and the order they run in.
 
 A segment fills a frame (addresses and sizes for every call) and then runs its calls. A call's slots
 in the frame: its arguments, the number of its tasks, and into how many pieces threads cut them.
@@ -13,7 +13,6 @@ from llvmlite import ir
 
 from sardonyx.compiler.emit_engine import Engine
 from sardonyx.compiler.emit_loops import emit_kernel
-from sardonyx.compiler.emit_pool import POOL
 from sardonyx.compiler.targets import Target
 from sardonyx.loops import Kernel
 from sardonyx.loops.verify import verify
@@ -21,6 +20,7 @@ from sardonyx.loops.verify import verify
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I64.as_pointer()
 KERNEL = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64])
+DISPATCH = ir.FunctionType(ir.VoidType(), [POINTER, KERNEL.as_pointer(), POINTER, I64, I64])
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +41,39 @@ def emit_program(
     for number, kernel in enumerate(kernels):
         verify(kernel)
         functions.append(emit_kernel(module, f"kernel{number}", kernel, target.lanes))
-    dispatch = ir.Function(
-        module,
-        ir.FunctionType(ir.VoidType(), [POINTER, KERNEL.as_pointer(), POINTER, I64, I64]),
-        "dispatch",
-    )
+    share = _emit_share(module)
     for number, calls in enumerate(segments):
-        _emit_segment(module, f"segment{number}", calls, functions, dispatch)
-    declared = 'declare void @"dispatch"'
-    lines = [line for line in str(module).splitlines() if not line.startswith(declared)]
-    return Engine("\n".join(lines) + POOL, target)
+        _emit_segment(module, f"segment{number}", calls, functions, share)
+    return Engine(module, target)
+
+
+def _emit_share(module: ir.Module) -> Any:
+    """`void share(team, kernel, arguments, tasks, pieces)`: alone, or by the team's `dispatch`."""
+    function = ir.Function(module, DISPATCH, "share")
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    team, kernel, arguments, tasks, pieces = function.args
+    entry, alone, together = (
+        function.append_basic_block(word) for word in ("entry", "alone", "together")
+    )
+    b = ir.IRBuilder(entry)
+    b.cbranch(b.icmp_signed("<", pieces, ir.Constant(I64, 2)), alone, together)
+    b.position_at_end(alone)
+    b.call(kernel, [arguments, ir.Constant(I64, 0), tasks])
+    b.ret_void()
+    b.position_at_end(together)
+    b.call(b.inttoptr(b.load(team), DISPATCH.as_pointer()), function.args)
+    b.ret_void()
+    return function
 
 
 def _emit_segment(
-    module: ir.Module, name: str, calls: Sequence[EmittedCall], functions: list[Any], dispatch: Any
+    module: ir.Module, name: str, calls: Sequence[EmittedCall], functions: list[Any], share: Any
 ) -> None:
-    """`void segment(pool, frame, addresses, sources, offsets, slots)`."""
+    """`void segment(team, frame, addresses, sources, offsets, slots)`."""
     signature = ir.FunctionType(ir.VoidType(), [POINTER] * 5 + [I64])
     function = ir.Function(module, signature, name)
-    pool, frame, addresses, sources, offsets, slots = function.args
+    team, frame, addresses, sources, offsets, slots = function.args
     entry, fill, run = (function.append_basic_block(word) for word in ("entry", "fill", "run"))
     b = ir.IRBuilder(entry)
     zero = ir.Constant(I64, 0)
@@ -75,9 +89,9 @@ def _emit_segment(
     b.position_at_end(run)
     for call in calls:
         arguments = b.gep(frame, [ir.Constant(I64, call.start)])
-        count, threads = (
+        tasks, pieces = (
             b.load(b.gep(frame, [ir.Constant(I64, call.start + call.slots - back)]))
             for back in (2, 1)
         )
-        b.call(dispatch, [pool, functions[call.kernel], arguments, count, threads])
+        b.call(share, [team, functions[call.kernel], arguments, tasks, pieces])
     b.ret_void()

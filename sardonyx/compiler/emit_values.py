@@ -3,11 +3,13 @@
 import math
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 
-from sardonyx.compiler.emit_math import FloatMath, declare, intrinsic, like, splat, suffix
+from sardonyx.compiler.emit_math import FloatMath, declare, intrinsic, library, like, splat, suffix
 from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError
+from sardonyx.loops.nodes import STORED
 
 I1, I8, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
@@ -17,8 +19,10 @@ TYPES: dict[DataType, Any] = {
     DataType.INT16: ir.IntType(16), DataType.UINT16: ir.IntType(16),
     DataType.INT32: ir.IntType(32), DataType.UINT32: ir.IntType(32),
     DataType.INT64: I64, DataType.UINT64: I64,
+    DataType.FLOAT16: ir.HalfType(), DataType.BFLOAT16: ir.IntType(16),
+    **dict.fromkeys(STORED - {DataType.FLOAT16, DataType.BFLOAT16}, I8),
 }  # fmt: skip
-"""Element types as they are computed with."""
+"""Element types as they are computed with; those that are only moved as their bits."""
 _UNSIGNED = frozenset({DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64})
 _ANY_FLOAT = {
     "abs": "llvm.fabs", "sqrt": "llvm.sqrt", "floor": "llvm.floor", "ceil": "llvm.ceil",
@@ -32,16 +36,25 @@ def memory_type(dtype: DataType) -> Any:
     return I8 if dtype is DataType.BOOL else TYPES[dtype]
 
 
+def constant(dtype: DataType, number: float | int | bool) -> Any:
+    """A number of an element type; of one that is only moved, its bits."""
+    type_ = TYPES[dtype]
+    if dtype in STORED and isinstance(type_, ir.IntType):
+        array = np.asarray(number, dtype.numpy)
+        number = int(array.view(f"u{array.itemsize}"))
+    return splat(type_, number)
+
+
 def is_float(type_: Any) -> bool:
     """True for float types and vectors of them."""
     scalar = type_.element if isinstance(type_, ir.VectorType) else type_
-    return isinstance(scalar, ir.FloatType | ir.DoubleType)
+    return isinstance(scalar, ir.HalfType | ir.FloatType | ir.DoubleType)
 
 
 def emit_unary(b: ir.IRBuilder, name: str, dtype: DataType, x: Any, *, apart: bool = False) -> Any:
     """A function of one value; long ones by a call where they are to stand `apart`."""
     if name == "not":
-        return b.xor(x, splat(x.type, 1))
+        return b.xor(x, splat(x.type, 1 if dtype is DataType.BOOL else -1))
     if not is_float(x.type):
         if name == "neg":
             return b.sub(splat(x.type, 0), x)
@@ -59,8 +72,8 @@ def emit_unary(b: ir.IRBuilder, name: str, dtype: DataType, x: Any, *, apart: bo
         return b.fdiv(splat(x.type, 1.0), x)
     if name == "rsqrt":
         return b.fdiv(splat(x.type, 1.0), intrinsic(b, "llvm.sqrt", x))
-    if dtype is not DataType.FLOAT:
-        raise UnsupportedError(f"{name} of {dtype.text} has no native form")
+    if dtype is not DataType.FLOAT or not hasattr(FloatMath, name):
+        return library(b, name, x)
     if apart:
         return b.call(_own_function(b.module, name, x.type), [x])
     return getattr(FloatMath(b), name)(x)
@@ -93,6 +106,15 @@ def emit_binary(b: ir.IRBuilder, name: str, dtype: DataType, left: Any, right: A
             return b.xor(left, right)
         case "min" | "max":
             return _extreme(b, name, dtype, left, right)
+        case "shl" | "shr":
+            return _shift(b, name, dtype, left, right)
+        case "mod" | "pow" if is_float(left.type):
+            return library(b, "fmod" if name == "mod" else name, left, right)
+        case "mod":
+            quotient = _divide(b, dtype, left, right)
+            zero = splat(right.type, 0)
+            rest = b.sub(left, b.mul(quotient, right))
+            return b.select(b.icmp_signed("==", right, zero), zero, rest)
     if is_float(left.type):
         method = {"add": b.fadd, "sub": b.fsub, "mul": b.fmul, "div": b.fdiv}[name]
         return method(left, right)
@@ -135,18 +157,48 @@ def _divide(b: ir.IRBuilder, dtype: DataType, left: Any, right: Any) -> Any:
     return b.select(by_zero, zero, quotient)
 
 
+def _shift(b: ir.IRBuilder, name: str, dtype: DataType, left: Any, right: Any) -> Any:
+    """Bits moved; by as many as there are or more, nothing or only the sign is left."""
+    most = splat(right.type, dtype.bits - 1)
+    far = b.icmp_unsigned(">", right, most)
+    count = b.select(far, most, right)
+    if name == "shr" and dtype not in _UNSIGNED:
+        return b.ashr(left, count)
+    moved = (b.shl if name == "shl" else b.lshr)(left, count)
+    return b.select(far, splat(left.type, 0), moved)
+
+
+def emit_bits(b: ir.IRBuilder, source: DataType, target: DataType, x: Any) -> Any:
+    """The bits of a value as another type of the same width; a bool is its byte."""
+    if source is DataType.BOOL:
+        x = b.zext(x, like(x.type, I8))
+    if target is DataType.BOOL:
+        return b.icmp_unsigned("!=", x, splat(x.type, 0))
+    return b.bitcast(x, like(x.type, TYPES[target]))
+
+
 def emit_cast(b: ir.IRBuilder, source: DataType, target: DataType, x: Any) -> Any:
     """A value as another element type; what an integer cannot hold becomes its nearest."""
-    type_ = like(x.type, TYPES[target])
     if source is target:
         return x
+    if source is DataType.BFLOAT16:
+        return emit_cast(b, DataType.FLOAT, target, _from_bfloat(b, x))
+    if target is DataType.BFLOAT16:
+        return _to_bfloat(b, emit_cast(b, source, DataType.FLOAT, x))
+    if source is DataType.FLOAT16 and not converts_half(b.module):
+        return emit_cast(b, DataType.FLOAT, target, _from_half(b, x))
+    if target is DataType.FLOAT16 and not converts_half(b.module):
+        return _to_half(b, emit_cast(b, source, DataType.FLOAT, x))
+    if target is DataType.FLOAT16 and source is not DataType.FLOAT:
+        x, source = emit_cast(b, source, DataType.FLOAT, x), DataType.FLOAT
+    type_ = like(x.type, TYPES[target])
     if target is DataType.BOOL:
         zero = splat(x.type, 0.0 if is_float(x.type) else 0)
         return _relation(b, "ne", source, x, zero)
     unsigned = source in _UNSIGNED or source is DataType.BOOL
     if is_float(x.type):
         if is_float(type_):
-            return b.fptrunc(x, type_) if target is DataType.FLOAT else b.fpext(x, type_)
+            return (b.fpext if source.bits < target.bits else b.fptrunc)(x, type_)
         sign = "u" if target in _UNSIGNED else "s"
         name = f"llvm.fpto{sign}i.sat.{suffix(type_)}.{suffix(x.type)}"
         return b.call(declare(b.module, name, type_, [x.type]), [x])
@@ -157,6 +209,60 @@ def emit_cast(b: ir.IRBuilder, source: DataType, target: DataType, x: Any) -> An
     if source.bits > target.bits:
         return b.trunc(x, type_)
     return (b.zext if unsigned else b.sext)(x, type_)
+
+
+def converts_half(module: ir.Module) -> bool:
+    """Whether the target has instructions for float16; they begin with vectors of eight."""
+    return int(getattr(module, "lanes", 0)) >= 8
+
+
+def _from_half(b: ir.IRBuilder, x: Any) -> Any:
+    """Fraction and exponent moved to their places in a float32, up to a power of two."""
+    wide = b.zext(b.bitcast(x, like(x.type, ir.IntType(16))), like(x.type, I32))
+    type_ = wide.type
+    magnitude = b.shl(b.and_(wide, splat(type_, 0x7FFF)), splat(type_, 13))
+    floats = like(x.type, F32)
+    scaled = b.fmul(b.bitcast(magnitude, floats), splat(floats, 2.0**112))
+    special = b.icmp_unsigned(">=", magnitude, splat(type_, 0x7C00 << 13))
+    endless = b.or_(magnitude, splat(type_, 0x7F800000))
+    chosen = b.select(special, endless, b.bitcast(scaled, type_))
+    sign = b.shl(b.and_(wide, splat(type_, 0x8000)), splat(type_, 16))
+    return b.bitcast(b.or_(chosen, sign), floats)
+
+
+def _to_half(b: ir.IRBuilder, x: Any) -> Any:
+    """Rounded to the nearest float16, ties to even."""
+    bits = b.bitcast(x, like(x.type, I32))
+    type_ = bits.type
+    magnitude = b.and_(bits, splat(type_, 0x7FFFFFFF))
+    odd = b.and_(b.lshr(magnitude, splat(type_, 13)), splat(type_, 1))
+    rounded = b.lshr(b.add(magnitude, b.add(odd, splat(type_, 0xFFF))), splat(type_, 13))
+    normal = b.sub(rounded, splat(type_, 112 << 10))
+    anchored = b.fadd(b.bitcast(magnitude, x.type), splat(x.type, 0.5))
+    tiny = b.sub(b.bitcast(anchored, type_), splat(type_, 126 << 23))
+    code = b.select(b.icmp_unsigned("<", magnitude, splat(type_, 113 << 23)), tiny, normal)
+    infinite = b.icmp_unsigned(">", code, splat(type_, 0x7C00))
+    code = b.select(infinite, splat(type_, 0x7C00), code)
+    code = b.select(b.fcmp_unordered("uno", x, x), splat(type_, 0x7E00), code)
+    signed = b.or_(code, b.lshr(b.and_(bits, splat(type_, 0x80000000)), splat(type_, 16)))
+    half = b.trunc(signed, like(x.type, ir.IntType(16)))
+    return b.bitcast(half, like(x.type, ir.HalfType()))
+
+
+def _from_bfloat(b: ir.IRBuilder, x: Any) -> Any:
+    """The float32 whose upper half is given."""
+    wide = b.zext(x, like(x.type, I32))
+    return b.bitcast(b.shl(wide, splat(wide.type, 16)), like(x.type, F32))
+
+
+def _to_bfloat(b: ir.IRBuilder, x: Any) -> Any:
+    """The upper half of a float32, rounded to the nearest, ties to even; NaN stays NaN."""
+    bits = b.bitcast(x, like(x.type, I32))
+    odd = b.and_(b.lshr(bits, splat(bits.type, 16)), splat(bits.type, 1))
+    rounded = b.add(bits, b.add(odd, splat(bits.type, 0x7FFF)))
+    quiet = b.or_(bits, splat(bits.type, 0x400000))
+    chosen = b.select(b.fcmp_unordered("uno", x, x), quiet, rounded)
+    return b.trunc(b.lshr(chosen, splat(bits.type, 16)), like(x.type, ir.IntType(16)))
 
 
 def neutral(combine: str, dtype: DataType) -> float | int:

@@ -4,22 +4,26 @@
 - `Map`: one function of elements, under broadcasting.
 - `Fold`: a reduction along axes, which stay with size 1.
 - `Contraction`, `Convolution`: sums of products in register tiles, with a pointwise epilogue.
-- `Gather`, `Join`, `Window`: programs of their own.
+- `Iota`, `Take`: an index as a number, and elements at indices that are computed.
+- `Gather`, `Join`, `Window`: programs of their own; `Result`: what a routine of an operator makes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
 from sardonyx import graph
-from sardonyx.dims import Expression, Size, broadcast
-from sardonyx.dtypes import DataType
+from sardonyx.dims import Expression, Size, broadcast, minimum
+from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
-from sardonyx.loops.nodes import RELATIONS
+from sardonyx.loops.nodes import RELATIONS, Buffer, Kernel
 
-EXPENSIVE = frozenset(["exp", "log", "tanh", "erf", "sigmoid"])
+EXPENSIVE = frozenset({
+    "exp", "log", "tanh", "erf", "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh", "asinh", "acosh", "atanh", "pow", "mod",
+})  # fmt: skip
 """Functions worth computing only once."""
 
 
@@ -91,7 +95,7 @@ class Axis:
 
     axis: int | None
     start: Size = 0
-    step: int = 1
+    step: Size = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +123,7 @@ class Reshape(Form):
 
 @dataclass(frozen=True, eq=False)
 class Map(Form):
-    """A function of the kernel language, `select` or `cast`, of elements."""
+    """A function of the kernel language, `select`, `cast` or `bits`, of elements."""
 
     name: str
     arguments: tuple[Form, ...]
@@ -127,6 +131,79 @@ class Map(Form):
     @property
     def sources(self) -> tuple[Form, ...]:
         return self.arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Iota(Form):
+    """The index along an axis, as an int64."""
+
+    axis: int
+
+
+@dataclass(frozen=True, eq=False)
+class Take(Form):
+    """Elements of a source at computed indices, an int64 form for each of its axes.
+
+    An element is 0 where one of its indices lies outside; `checked`, that is an error.
+    """
+
+    source: Form
+    indices: tuple[Form, ...]
+    checked: bool = False
+
+    @property
+    def sources(self) -> tuple[Form, ...]:
+        return (self.source, *self.indices)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Memory that a routine fills: one of its results, or only for itself."""
+
+    shape: tuple[Size, ...]
+    dtype: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Memories:
+    """What a routine works on: its arguments, its results, its scratch, and a report.
+
+    An index that lies outside of what it should stores 1 to `report[0]`, which is an error. Vectors
+    of the target have `lanes` lanes of 32 bits.
+    """
+
+    arguments: tuple[Buffer, ...]
+    results: tuple[Buffer, ...]
+    scratch: tuple[Buffer, ...]
+    report: Buffer
+    lanes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Routine:
+    """Kernels of an operator's own, over arguments in memory.
+
+    `write(memories)` returns kernels that run one after another; each is `work` elementary
+    operations or so, by which threads are given to it.
+    """
+
+    arguments: tuple[Form, ...]
+    results: tuple[Room, ...]
+    write: Callable[[Memories], Sequence[Kernel]]
+    work: Size
+    scratch: tuple[Room, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Result(Form):
+    """One of the tensors that a routine makes."""
+
+    routine: Routine
+    number: int
+
+    @property
+    def sources(self) -> tuple[Form, ...]:
+        return self.routine.arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +297,13 @@ def number(value: float | int | Expression, dtype: DataType) -> Number:
     return Number((), dtype, value)
 
 
+def constant(array: NDArray[Any]) -> Source:
+    """An array as a form."""
+    return Source(array.shape, from_numpy(array.dtype), graph.Value(), array)
+
+
 def broadcast_shapes(*shapes: tuple[Size, ...]) -> tuple[Size, ...]:
-    """The shape of forms together; an axis must have the result's size or be known to be 1."""
+    """The shape of forms together; whether an axis is repeated may be known only at run time."""
     rank = max(map(len, shapes))
     result: list[Size] = []
     for axis in range(-rank, 0):
@@ -232,19 +314,12 @@ def broadcast_shapes(*shapes: tuple[Size, ...]) -> tuple[Size, ...]:
                 if together is None:
                     raise NotLowered(f"sizes {size} and {shape[axis]} do not broadcast")
                 size = together
-        for shape in shapes:
-            if len(shape) >= -axis and shape[axis] not in (size, 1):
-                raise NotLowered(
-                    f"whether {shape[axis]} is repeated {size} times is only known later"
-                )
         result.append(size)
     return tuple(result)
 
 
 def unary(name: str, x: Form) -> Map:
     """A function of each element."""
-    if name in EXPENSIVE and x.dtype is not DataType.FLOAT:
-        raise NotLowered(f"{name} of {x.dtype.text} has no native form")
     return Map(x.shape, x.dtype, name, (x,))
 
 
@@ -274,6 +349,11 @@ def cast(x: Form, dtype: DataType) -> Form:
     return x if x.dtype is dtype else Map(x.shape, dtype, "cast", (x,))
 
 
+def bits(x: Form, dtype: DataType) -> Form:
+    """The bits of elements as another type of the same width."""
+    return x if x.dtype is dtype else Map(x.shape, dtype, "bits", (x,))
+
+
 def fold(combine: str, x: Form, axes: Sequence[int], initial: float | int) -> Form:
     """A reduction; axes stay with size 1."""
     kept = tuple(sorted({axis % len(x.shape) for axis in axes}))
@@ -291,6 +371,26 @@ def count(x: Form, axes: Sequence[int]) -> Form:
     if isinstance(total, int):
         return number(float(total) if x.dtype.is_float else total, x.dtype)
     return cast(number(total, DataType.INT64), x.dtype)
+
+
+def iota(shape: Sequence[Size], axis: int) -> Iota:
+    """The index along an axis of a shape."""
+    return Iota(tuple(shape), DataType.INT64, axis % len(shape))
+
+
+def take(source: Form, indices: Sequence[Operand], *, checked: bool = False) -> Form:
+    """Elements at indices, one form or number for each axis of the source, broadcast together."""
+    forms = [item if isinstance(item, Form) else number(item, DataType.INT64) for item in indices]
+    places = tuple(cast(item, DataType.INT64) for item in forms)
+    shape = broadcast_shapes(*(item.shape for item in places)) if places else ()
+    return Take(shape, source.dtype, source, places, checked)
+
+
+def results(routine: Routine) -> tuple[Result, ...]:
+    """Every tensor that a routine makes."""
+    return tuple(
+        Result(room.shape, room.dtype, routine, place) for place, room in enumerate(routine.results)
+    )
 
 
 def transpose(x: Form, order: Sequence[int]) -> Form:
@@ -344,19 +444,25 @@ def expand(x: Form, shape: Sequence[Size]) -> Form:
     missing = len(shape) - len(x.shape)
     broadcast_shapes(x.shape, tuple(shape))
     axes = tuple(
-        Axis(axis + missing if size == shape[axis + missing] else None)
+        Axis(None if size == 1 else axis + missing, 0, repeated(size, shape[axis + missing]))
         for axis, size in enumerate(x.shape)
     )
     return View(tuple(shape), x.dtype, x, axes)
 
 
-def topological(outputs: Sequence[Form]) -> list[Form]:
-    """Every form that outputs depend on, each behind its sources."""
+def repeated(size: Size, result: Size) -> Size:
+    """How far an axis moves for each step along the axis it is broadcast to: 0 or 1."""
+    return 1 if size == result else minimum(size - 1, 1)
+
+
+def topological(outputs: Sequence[Form], known: Collection[Form] = ()) -> list[Form]:
+    """Every form that outputs depend on, each behind its sources; not beyond `known` ones."""
     order: dict[Form, None] = {}
-    waiting = list(reversed(outputs))
+    waiting = [form for form in reversed(outputs) if form not in known]
     while waiting:
         form = waiting[-1]
         missing = [source for source in form.sources if source not in order]
+        missing = [source for source in missing if source not in known]
         if form not in order and missing:
             waiting.extend(reversed(missing))
             continue

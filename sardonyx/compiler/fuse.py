@@ -14,11 +14,15 @@ from sardonyx.compiler.forms import (
     Convolution,
     Fold,
     Form,
+    Iota,
     Join,
     Map,
     Number,
     Reshape,
+    Result,
+    Routine,
     Source,
+    Take,
     View,
     topological,
 )
@@ -44,6 +48,11 @@ class Group:
     space: tuple[Size, ...] | None = None
     axes: tuple[int, ...] | None = None
     tile: Contraction | Convolution | None = None
+    results: list[Form] = field(default_factory=list)
+    """What the kernel leaves in memory: the root, and where a routine makes more, those."""
+
+    def __post_init__(self) -> None:
+        self.results = self.results or [self.root]
 
 
 @dataclass(eq=False)
@@ -71,7 +80,8 @@ def fuse(forced: Sequence[Form]) -> Fusion:
     """Group all forms that `forced` ones, which must be stored, are computed from."""
     walk = _Walk(topological(forced), forced)
     groups = walk.run()
-    fusion = Fusion(groups, {group.root: group for group in groups}, walk.order, {}, {})
+    roots = {result: group for group in groups for result in group.results}
+    fusion = Fusion(groups, roots, walk.order, {}, {})
     _choose_layouts(fusion)
     for form in dict.fromkeys(forced):
         if form in fusion.order:
@@ -112,16 +122,31 @@ class _Walk:
         """Views whose elements are read from memory, so that nothing can be computed in them."""
         self.order: dict[Form, tuple[int, ...]] = {}
         self.dense: set[Form] = set()
+        self.routines: dict[Routine, Group] = {}
 
     def run(self) -> list[Group]:
-        groups = []
+        groups: list[Group] = []
         for form in reversed(self.forms):
             if isinstance(form, Source | Number):
                 continue
-            group = self.place(form)
+            group = self.place_result(form) if isinstance(form, Result) else self.place(form)
+            if group in groups:
+                groups.remove(group)
             if group is not None:
                 groups.append(group)
         return groups[::-1]
+
+    def place_result(self, form: Result) -> Group:
+        """Put a result into the group of its routine, which runs before the first of them."""
+        group = self.routines.get(form.routine)
+        if group is None:
+            group = self.routines[form.routine] = Group(form, [form])
+        else:
+            group.members.append(form)
+            group.results.append(form)
+        self.inside[form] = {group}
+        self.identity[form] = True
+        return group
 
     def place(self, form: Form) -> Group | None:
         """Put a form into a group of its users, or return a new one of which it is the root."""
@@ -135,11 +160,15 @@ class _Walk:
                 self.inside[form] = around
                 self.prepare_dense(form)
                 return None
-            if isinstance(form, View) and (form in self.dense or not self.reshaped(users)):
+            if isinstance(form, View) and (form in self.dense or not self.moved(users)):
                 self.inside[form] = around
-                self.read[form] = any(self.reads(user) for user in users)
+                self.read[form] = any(self.reads(user, form) for user in users)
                 return None
-            if len(around) == 1 and all(map(self.computes, users)):
+            computed = not any(self.reads(user, form) for user in users)
+            if isinstance(form, Iota) and computed:
+                self.inside[form] = around
+                return None
+            if len(around) == 1 and computed:
                 (group,) = around
                 if len(group.members) < LARGEST_GROUP and self.joins(form, group):
                     group.members.append(form)
@@ -154,26 +183,27 @@ class _Walk:
         self.identity[form] = True
         return group
 
-    def reads(self, user: Form) -> bool:
-        """True where a user wants elements from memory."""
+    def reads(self, user: Form, form: Form) -> bool:
+        """True where a user wants elements of a form from memory, not computed in their place."""
         if isinstance(user, View) and user not in self.forced:
             return self.read.get(user, True)
+        if isinstance(user, Take):
+            return user.source is form
         return not isinstance(user, Map | Fold | Join | View)
 
-    def computes(self, user: Form) -> bool:
-        """True where a user can compute elements in place of reading them."""
-        return not self.reads(user)
-
-    def reshaped(self, users: list[Form]) -> bool:
-        return any(isinstance(user, Reshape) for user in users)
+    def moved(self, users: list[Form]) -> bool:
+        """True where a view must be in memory by itself: something takes it as a whole."""
+        return any(isinstance(user, Reshape | Result) for user in users)
 
     def joins(self, form: Form, group: Group) -> bool:
         """The table: which kinds of forms a group can take in."""
         match form:
-            case Map():
+            case Map() | Take():
                 space = group.space or group.root.shape
                 same = product(form.shape) == product(space)
-                return same or form.name not in EXPENSIVE
+                return same or (isinstance(form, Map) and form.name not in EXPENSIVE)
+            case Iota():
+                return True
             case Fold():
                 if not self.identity[form] or group.tile is not None:
                     return False
@@ -226,7 +256,8 @@ def _choose_layouts(fusion: Fusion) -> None:
     needs_usual = _reshaped_sources(fusion)
     for group in fusion.groups:
         root = group.root
-        if root in fusion.order or len(root.shape) != 4 or root in needs_usual:
+        plain = root in fusion.order or root in needs_usual or isinstance(root, Result)
+        if plain or len(root.shape) != 4:
             continue
         near = (fusion.storage(source) for member in group.members for source in member.sources)
         images = [form for form in near if len(form.shape) == 4]

@@ -6,14 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.compiler.forms import Form, NotLowered, Source
-from sardonyx.compiler.lowerings import Agreement, Lowerings, Request
+from sardonyx.compiler.forms import (
+    Form,
+    Join,
+    Map,
+    NotLowered,
+    Source,
+    Take,
+    View,
+    cast,
+    number,
+    topological,
+    unsqueeze,
+)
+from sardonyx.compiler.lowerings import TYPE_BLIND, Agreement, Lowerings, Request
 from sardonyx.compiler.reference import run_reference
 from sardonyx.dims import Size
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
 from sardonyx.graph import Node, Value
-from sardonyx.loops.nodes import symbols
+from sardonyx.loops.nodes import STORED, symbols
 from sardonyx.ops.catalog import Catalog, canonical_domain
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.ops.fact import Fact
@@ -22,8 +34,10 @@ from sardonyx.ops.operator import attribute_values
 NATIVE = frozenset({
     DataType.FLOAT, DataType.DOUBLE, DataType.BOOL, DataType.INT8, DataType.UINT8, DataType.INT16,
     DataType.UINT16, DataType.INT32, DataType.UINT32, DataType.INT64, DataType.UINT64,
-})  # fmt: skip
-"""Element types that kernels compute with."""
+}) | STORED  # fmt: skip
+"""Element types that kernels read and write."""
+NARROW = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
+"""Floats that kernels compute with as float32; each result is rounded to its own type."""
 LARGEST_FOLDED = 1 << 24
 """Elements of a constant beyond which it is computed when the program runs."""
 
@@ -42,6 +56,8 @@ class Lowered:
     """Names of sizes, each with the input or reference's output that tells it."""
     agreements: list[Agreement] = field(default_factory=list)
     """Sizes that must be equal when the program runs."""
+    wanted: dict[Value, None] = field(default_factory=dict)
+    """Inputs of the graph that more nodes could be lowered for if their contents were known."""
 
 
 def lower_graph(
@@ -123,7 +139,9 @@ def _lower(
 ) -> None:
     domain = canonical_domain(node.domain)
     try:
-        forms = _forms(result, node, facts, lowerings, operators[domain, node.op_type])
+        forms = _sizes(result, node, facts) or _forms(
+            result, node, facts, lowerings, operators[domain, node.op_type]
+        )
     except NotLowered as reason:
         result.reasons[node] = reason.what
         for output in node.outputs:
@@ -134,10 +152,29 @@ def _lower(
         result.made_by.setdefault(form, node)
 
 
+def _sizes(result: Lowered, node: Node, facts: dict[Value, Fact]) -> tuple[Form, ...]:
+    """Outputs of which every element is a size that is known when the program runs."""
+    forms: list[Form] = []
+    for output in node.outputs:
+        fact = facts.get(output, Fact())
+        sizes = fact.sizes() if fact.dtype is DataType.INT64 and fact.value is not None else None
+        if sizes is None or len(fact.shape or ()) > 1:
+            return ()
+        known = [size for size in sizes if size is not None]
+        known = [size for size in known if size_names((size,)) <= result.bound.keys()]
+        if len(known) < len(sizes) or not known:
+            return ()
+        numbers = [number(size, DataType.INT64) for size in known]
+        parts = tuple(unsqueeze(item, [0]) for item in numbers)
+        forms.append(Join((len(known),), DataType.INT64, parts, 0) if fact.shape else numbers[0])
+    return tuple(forms)
+
+
 def _forms(
     result: Lowered, node: Node, facts: dict[Value, Fact], lowerings: Lowerings, operator: Any
 ) -> tuple[Form, ...]:
-    lowering = lowerings.get((canonical_domain(node.domain), node.op_type))
+    key = (canonical_domain(node.domain), node.op_type)
+    lowering = getattr(operator, "lower", None) or lowerings.get(key)
     if lowering is None:
         raise NotLowered("the operator has no native form yet")
     for value in node.inputs:
@@ -150,18 +187,79 @@ def _forms(
     request = Request(
         tuple(None if value is None else facts.get(value, Fact()) for value in node.inputs),
         tuple(facts.get(value, Fact()) for value in node.outputs),
+        tuple(None if value is None else result.constants.get(value) for value in node.inputs),
         result.agreements,
+        set(),
+        result.bound,
     )
     inputs = [None if value is None else result.forms[value] for value in node.inputs]
+    given = inputs if key in TYPE_BLIND else [_wide(form) for form in inputs]
     try:
-        made = lowering(request, *inputs, **attribute_values(node, operator.newest()))
+        made = lowering(request, *given, **attribute_values(node, operator.newest()))
     except NotLowered:
+        _note_wanted(result, node, request)
         raise
     except SardonyxError as error:
         raise NotLowered(error.what) from error
-    forms = made if isinstance(made, tuple) else (made,)
+    forms = tuple(
+        cast(form, fact.dtype) if fact.dtype in NARROW else form
+        for form, fact in zip(
+            made if isinstance(made, tuple) else (made,), request.outputs, strict=False
+        )
+    )
     for form in forms:
         unknown = size_names(form.shape) - result.bound.keys()
         if unknown:
             raise NotLowered(f"its size {', '.join(sorted(unknown))} is only known once it has run")
+    result.agreements += _repetitions(forms, inputs)
     return forms
+
+
+def _wide(form: Form | None) -> Form | None:
+    """A form as kernels compute with it."""
+    return cast(form, DataType.FLOAT) if form is not None and form.dtype in NARROW else form
+
+
+def _note_wanted(result: Lowered, node: Node, request: Request) -> None:
+    """Remember the graph's inputs that tell the contents a lowering asked for in vain."""
+    if not request.wanted:
+        return
+    found: dict[Value, None] = {}
+    others = range(min(request.wanted) + 1, len(node.inputs))
+    alike = {place for place in others if _is_list(request.inputs[place])}
+    waiting = [node.inputs[position] for position in request.wanted | alike]
+    while waiting:
+        value = waiting.pop()
+        if value is None or value in result.constants or value in found:
+            continue
+        if value.producer is not None:
+            waiting.extend(value.producer.inputs)
+            continue
+        found[value] = None
+    result.wanted.update(found)
+
+
+def _is_list(fact: Fact | None) -> bool:
+    """True for a short list of integers, which is wanted where another one is."""
+    integer = fact is not None and fact.dtype in (DataType.INT64, DataType.INT32)
+    return integer and fact is not None and len(fact.shape or ()) == 1
+
+
+def _repetitions(forms: tuple[Form, ...], inputs: list[Form | None]) -> list[Agreement]:
+    """For axes of which only a run tells whether they are repeated: what they may be."""
+    known = {form for form in inputs if form is not None}
+    pairs: list[Agreement] = []
+    for form in topological(forms, known):
+        match form:
+            case Map(shape, _, _, arguments) | Take(shape, _, _, arguments):
+                for item in arguments:
+                    axes = zip(item.shape, shape[len(shape) - len(item.shape) :], strict=True)
+                    pairs += [Agreement(a, c, True) for a, c in axes if a not in (1, c)]
+            case View(shape, _, source, axes):
+                places = zip(source.shape, axes, strict=True)
+                pairs += [
+                    Agreement(size, shape[axis.axis], True)
+                    for size, axis in places
+                    if axis.axis is not None and not isinstance(axis.step, int)
+                ]
+    return pairs

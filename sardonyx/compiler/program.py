@@ -6,22 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.compiler.bodies import BodyEvaluator
 from sardonyx.compiler.build import Step, build_steps
 from sardonyx.compiler.emit_engine import host_target
 from sardonyx.compiler.emit_program import emit_program
+from sardonyx.compiler.expand import lower_model
 from sardonyx.compiler.forms import Form, Source
-from sardonyx.compiler.lower import Lowered, lower_graph
-from sardonyx.compiler.lowerings import LOWERINGS
+from sardonyx.compiler.lower import Lowered
+from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.reference import run_reference
 from sardonyx.compiler.segment import Kernels, Segment
-from sardonyx.compiler.threads import Pool, available_threads
+from sardonyx.compiler.specialize import Contents, Specialized, with_contents
+from sardonyx.compiler.threads import Team
 from sardonyx.dims import Expression
 from sardonyx.errors import EvaluationError, InputError
 from sardonyx.graph import Model, Node, Value
 from sardonyx.loops.nodes import symbols
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.evaluate import Evaluator, check_input
-from sardonyx.ops.infer import Inference
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Program:
 
     def __init__(
         self, evaluator: Evaluator, steps: Sequence["Segment | Node"], stored: dict[Value, Form],
-        lowered: Lowered, explanations: list[Explanation], pool: Pool,
+        lowered: Lowered, explanations: list[Explanation], team: Team,
     ) -> None:  # fmt: skip
         self._evaluator = evaluator
         self._graph = evaluator.graph
@@ -52,7 +54,7 @@ class Program:
         self._constants = lowered.constants
         self._agreements = dict.fromkeys(lowered.agreements)
         self._explanations = explanations
-        self._pool = pool
+        self._team = team
         self._sources = {
             value: form
             for value, form in lowered.forms.items()
@@ -92,7 +94,7 @@ class Program:
         if self._single is not None and len(feeds) == len(self._required):
             segment, names, places = self._single
             arrays = [feeds.get(name) for name in names]
-            results = segment.run_again(arrays, self._pool)
+            results = segment.run_again(arrays, self._team)
             if results is not None:
                 return [results[place] for place in places]
         return self._run_steps(feeds)
@@ -127,7 +129,7 @@ class Program:
                     for form in step.inputs
                 ]
                 for form, array in zip(
-                    step.outputs, step.run(given, sizes, self._pool), strict=True
+                    step.outputs, step.run(given, sizes, self._team), strict=True
                 ):
                     arrays[form] = array
             else:
@@ -188,11 +190,14 @@ class Program:
         """An error where sizes that must be equal are not."""
         for pair in self._agreements:
             left, right = (
-                size.substitute(sizes) if isinstance(size, Expression) else size for size in pair
+                size.substitute(sizes) if isinstance(size, Expression) else size
+                for size in (pair.left, pair.right)
             )
-            if isinstance(left, int) and isinstance(right, int) and left != right:
+            known = isinstance(left, int) and isinstance(right, int)
+            if known and left != right and not (pair.repeats and left == 1):
                 raise InputError(
-                    f"{pair[0]} is {left} and {pair[1]} is {right}, but the model needs them equal",
+                    f"{pair.left} is {left} and {pair.right} is {right}, "
+                    "but the model needs them equal",
                     hint="feed shapes that fit each other",
                 )
 
@@ -219,8 +224,8 @@ class Program:
 
 def compile_model(
     model: Model, *, target: str | None = None, threads: int | None = None,
-    catalog: Catalog | None = None,
-) -> Program:  # fmt: skip
+    catalog: Catalog | None = None, specialize: bool = True,
+) -> Program | Specialized:  # fmt: skip
     """Compile a model for this machine, or for a lower target that it runs too.
 
     >>> import sardonyx as sx
@@ -231,10 +236,25 @@ def compile_model(
     ([2.0, 0.0], 1)
     """
     operators = standard() if catalog is None else catalog
-    evaluator = Evaluator(model, catalog=operators)
-    inference = Inference(evaluator.model, operators)
-    inference.run()
-    lowered = lower_graph(evaluator, inference.facts, LOWERINGS, operators)
+    evaluator = BodyEvaluator(model, catalog=operators)
+    lowered, facts = lower_model(evaluator, operators)
+
+    def again(contents: Contents | None) -> Program | Specialized:
+        bound = model if contents is None else with_contents(model, contents)
+        known = contents is not None
+        return compile_model(
+            bound, target=target, threads=threads, catalog=catalog, specialize=known
+        )
+
+    if specialize and lowered.wanted:
+        fed = [value.name for value in evaluator.graph.inputs if value.tensor is None]
+        made = [value.name for value in evaluator.graph.outputs]
+        return Specialized(tuple(value.name for value in lowered.wanted), again, fed, made)
+    evaluator.prepare(
+        facts,
+        lowered.constants,
+        lambda body: compile_model(body, target=target, threads=threads, catalog=catalog),
+    )
     chosen = host_target(target)
     built = build_steps(evaluator.graph, lowered, chosen)
     kernels = Kernels()
@@ -243,6 +263,6 @@ def compile_model(
     engine = emit_program(kernels.unique, [segment.emitted for segment in segments], chosen)
     for number, segment in enumerate(segments):
         segment.link(engine, f"segment{number}")
-    pool = Pool(engine, threads or available_threads())
+    team = Team(threads or available_processors())
     explanations = [Explanation(*row) for row in built.explain(evaluator.graph, lowered)]
-    return Program(evaluator, steps, built.stored, lowered, explanations, pool)
+    return Program(evaluator, steps, built.stored, lowered, explanations, team)

@@ -14,7 +14,7 @@ from sardonyx.compiler.emit_program import EmittedCall
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status, aligned
 from sardonyx.compiler.plan import ALIGNMENT, Lifetime, place
-from sardonyx.compiler.threads import Pool
+from sardonyx.compiler.threads import Team
 from sardonyx.dims import Expression, Size
 from sardonyx.errors import EvaluationError
 from sardonyx.loops import Kernel, kernel_text
@@ -63,6 +63,8 @@ class Plan:
     offsets: NDArray[np.int64]
     offsets_address: int
     arena_bytes: int
+    shared: bool
+    """Whether workers may help."""
     outputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
 
 
@@ -155,7 +157,8 @@ class Segment:
         begin = -(-(self.slots * 8 + 8) // ALIGNMENT) * ALIGNMENT
         where = {item: begin + offset for item, offset in zip(blocks, offsets, strict=True)}
         values: list[int] = []
-        for call in self.calls:
+        shares = [_shares(call, sizes, threads) for call in self.calls]
+        for call, share in zip(self.calls, shares, strict=True):
             for item in call.places:
                 if isinstance(item, Status):
                     values.append(self.slots * 8)
@@ -166,15 +169,16 @@ class Segment:
                 else:
                     values.append(self._constant(item))
             values += [sizes[name] for name in call.kernel.parameters]
-            values += _shares(call, sizes, threads)
+            values += share
+        shared = any(pieces > 1 for _, pieces in shares)
         table = np.array(values, np.int64)
         outputs = [
             (tuple(_number(size, sizes) for size in form.shape), form.dtype.numpy)
             for form in self.outputs
         ]
-        return Plan(table, table.ctypes.data, begin + total + ALIGNMENT, outputs)
+        return Plan(table, table.ctypes.data, begin + total + ALIGNMENT, shared, outputs)
 
-    def run(self, arrays: Sequence[NDArray[Any]], sizes: dict[str, int], pool: Pool) -> list[Any]:
+    def run(self, arrays: Sequence[NDArray[Any]], sizes: dict[str, int], team: Team) -> list[Any]:
         """Run on arrays, with every name of a size known."""
         key = tuple(sizes[name] for name in self._symbols)
         plan = self._by_sizes.get(key)
@@ -182,19 +186,19 @@ class Segment:
             self._by_shapes.clear()
             self._by_sizes.clear()
         if plan is None:
-            plan = self._by_sizes[key] = self._plan(sizes, pool.threads)
+            plan = self._by_sizes[key] = self._plan(sizes, team.threads)
         self._by_shapes[_shapes(arrays)] = plan
-        return self._go(plan, [np.ascontiguousarray(array) for array in arrays], pool)
+        return self._go(plan, [np.ascontiguousarray(array) for array in arrays], team)
 
-    def run_again(self, arrays: Sequence[Any], pool: Pool) -> list[Any] | None:
+    def run_again(self, arrays: Sequence[Any], team: Team) -> list[Any] | None:
         """Run on arrays of types and shapes that were there before; None where they were not."""
         for array in arrays:
             if type(array) is not np.ndarray or not array.flags.c_contiguous:
                 return None
         plan = self._by_shapes.get(_shapes(arrays))
-        return None if plan is None else self._go(plan, arrays, pool)
+        return None if plan is None else self._go(plan, arrays, team)
 
-    def _go(self, plan: Plan, arrays: Sequence[NDArray[Any]], pool: Pool) -> list[Any]:
+    def _go(self, plan: Plan, arrays: Sequence[NDArray[Any]], team: Team) -> list[Any]:
         results = [np.empty(shape, dtype) for shape, dtype in plan.outputs]
         arena = self._take(plan.arena_bytes)
         addresses = arena.addresses
@@ -205,8 +209,10 @@ class Segment:
         for array in results:
             addresses[at] = array.__array_interface__["data"][0]
             at += 1
+        if plan.shared:
+            team.gather()
         self._native(
-            pool.address,
+            team.address,
             arena.base,
             arena.table,
             self._sources_address,

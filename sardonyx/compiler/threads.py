@@ -1,48 +1,110 @@
-"""Threads that wait inside native code for a share of a kernel's tasks."""
+"""The process's workers: threads that wait inside native code and share kernels' tasks.
 
+There is one pool for a process. A program has a team: its callers, and as many of the pool's
+workers as it may use at once. Workers are started when a run first has work for them and never run
+Python; they are ended before the interpreter goes, and a child made by `fork` starts its own.
+"""
+
+import atexit
 import ctypes
 import os
+import sys
 import threading
-import weakref
+from logging import getLogger
 
 import numpy as np
 
-from sardonyx.compiler.emit_engine import Engine
-from sardonyx.compiler.emit_pool import POOL_BYTES, SHARES
+from sardonyx.compiler.emit_pool import (
+    HOST,
+    MOST_THREADS,
+    POOL_BYTES,
+    POOL_SPIN,
+    PoolCode,
+    emit_pool,
+)
+from sardonyx.compiler.processors import SHARES, available_processors
 
-_WORKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+SPIN_NANOSECONDS = 100_000
+"""How long a thread looks for work before it sleeps: more than what lies between two kernels."""
 _HALT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-def available_threads() -> int:
-    """How many threads this process may run at once; one where threads cannot wait natively."""
-    return len(os.sched_getaffinity(0)) if SHARES else 1
+_log = getLogger("sardonyx")
 
 
 class Pool:
-    """Python threads parked in a program's machine code; they end with it."""
+    """Workers, and the record through which they get work."""
 
-    def __init__(self, engine: Engine, threads: int) -> None:
-        self.threads = threads if SHARES else 1
-        self._record = np.zeros(POOL_BYTES + 64, np.uint8)
-        self.address = self._record.ctypes.data + (-self._record.ctypes.data % 64)
-        worker = _WORKER(engine.address("worker"))
-        started = [
-            threading.Thread(
-                target=worker, args=(self.address, number), daemon=True, name=f"sardonyx-{number}"
-            )
-            for number in range(1, self.threads)
-        ]
-        for thread in started:
-            thread.start()
-        keep = (engine, self._record)
-        self.close = weakref.finalize(
-            self, _stop, _HALT(engine.address("halt")), self.address, started, keep
-        )
+    def __init__(self) -> None:
+        self._memory = np.zeros(POOL_BYTES + 64, np.uint8)
+        self.address = self._memory.ctypes.data + (-self._memory.ctypes.data % 64)
+        self._code: PoolCode | None = None
+        self._begin()
+        if SHARES:
+            os.register_at_fork(after_in_child=self._begin)
+            atexit.register(self.close)
+
+    def _begin(self) -> None:
+        """As nobody works: at first, and in a child, which has none of its parent's threads."""
+        self.asked = 0
+        """How many workers were asked for; there are fewer where the system gives no more."""
+        self._lock = threading.Lock()
+        self._threads: list[ctypes.c_ulong] = []
+        self._memory[:] = 0
+        spin = 0 if available_processors() == 1 else SPIN_NANOSECONDS
+        ctypes.c_int64.from_address(self.address + POOL_SPIN).value = spin
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are."""
+        return len(self._threads)
+
+    def grow(self, workers: int) -> int:
+        """Have as many workers, if the system lets us; the address of `dispatch`."""
+        assert HOST is not None
+        with self._lock:
+            if self._code is None:
+                self._code = PoolCode(emit_pool(HOST), HOST)
+            if self.asked < workers:
+                self.asked = workers
+                self._start(self._code.worker, workers)
+            return self._code.dispatch
+
+    def _start(self, worker: int, workers: int) -> None:
+        create, problem = ctypes.CDLL(None).pthread_create, 0
+        while len(self._threads) < workers and not problem:
+            thread = ctypes.c_ulong()
+            start = ctypes.c_void_p(worker), ctypes.c_void_p(self.address)
+            problem = create(ctypes.byref(thread), None, *start)
+            self._threads += [] if problem else [thread]
+        if problem:
+            found = len(self._threads)
+            _log.warning("%d of %d threads started: %s", found, workers, os.strerror(problem))
+
+    def close(self) -> None:
+        """End the workers for good; callers then work alone."""
+        with self._lock:
+            self.asked = sys.maxsize
+            if self._code is not None:
+                _HALT(self._code.halt)(self.address)
+            while self._threads:
+                ctypes.CDLL(None).pthread_join(self._threads.pop(), None)
 
 
-def _stop(halt: object, address: int, threads: list[threading.Thread], keep: object) -> None:
-    if threads:
-        halt(address)  # type: ignore[operator]
-    for thread in threads:
-        thread.join()
+POOL = Pool()
+"""This process's workers."""
+
+
+class Team:
+    """The threads a run may use: whoever calls it, and up to `threads - 1` workers."""
+
+    def __init__(self, threads: int, pool: Pool = POOL) -> None:
+        self.threads = max(1, min(threads, MOST_THREADS)) if SHARES else 1
+        self._pool = pool
+        self.dispatch = 0
+        """Where the function that shares work begins, once workers were gathered."""
+        self._record = np.array([0, pool.address, self.threads - 1], np.int64)
+        self.address = self._record.ctypes.data
+
+    def gather(self) -> None:
+        """Have the workers there; needed before a run that cuts work into pieces."""
+        if not self.dispatch or self._pool.asked < self.threads - 1:
+            self.dispatch = self._record[0] = self._pool.grow(self.threads - 1)

@@ -11,6 +11,7 @@ from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import (
     Binary,
+    Bits,
     Buffer,
     Cast,
     Constant,
@@ -19,6 +20,7 @@ from sardonyx.loops.nodes import (
     Let,
     Load,
     Loop,
+    Pick,
     Read,
     Register,
     Select,
@@ -41,18 +43,35 @@ def _truncated(left: Number, right: Number) -> Number:
     return left / right
 
 
+def _remainder(left: Number, right: Number) -> Number:
+    if np.issubdtype(type(left), np.integer):
+        return type(left)(int(left) - int(right) * int(_truncated(left, right)) if right else 0)
+    return np.fmod(left, right)
+
+
+def _on_bits(logical: Callable[..., Number], bitwise: Callable[..., Number]) -> Any:
+    def apply(*parts: Number) -> Number:
+        return (logical if isinstance(parts[0], np.bool_ | bool) else bitwise)(*parts)
+
+    return apply
+
+
 UNARY: dict[str, Callable[[Number], Number]] = {
     "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
     "reciprocal": lambda x: type(x)(1) / x, "exp": np.exp, "log": np.log, "tanh": np.tanh,
     "erf": lambda x: type(x)(math.erf(x)), "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-    "floor": np.floor, "ceil": np.ceil, "rint": np.rint,
-    "not": np.logical_not,
+    "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "sin": np.sin, "cos": np.cos,
+    "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
+    "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "not": _on_bits(np.logical_not, np.invert),
 }  # fmt: skip
 BINARY: dict[str, Callable[[Number, Number], Number]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": _truncated,
     "min": np.minimum, "max": np.maximum, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-    "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal, "and": np.logical_and,
-    "or": np.logical_or, "xor": np.logical_xor,
+    "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal, "mod": _remainder, "pow": np.power,
+    "and": _on_bits(np.logical_and, np.bitwise_and), "or": _on_bits(np.logical_or, np.bitwise_or),
+    "xor": _on_bits(np.logical_xor, np.bitwise_xor), "shl": np.left_shift, "shr": np.right_shift,
+    "set": lambda _, value: value,
 }  # fmt: skip
 
 
@@ -124,6 +143,14 @@ class _Machine:
             total += at * self.size(stride)
         return total
 
+    def pick(self, buffer: Buffer, indices: list[int], report: Buffer | None) -> Number:
+        extents = [self.size(extent) for extent in buffer.shape]
+        if all(0 <= at < extent for at, extent in zip(indices, extents, strict=True)):
+            return self.memories[buffer.memory][self.offset(buffer, tuple(indices))]
+        if report is not None:
+            self.memories[report.memory][0] = 1
+        return buffer.dtype.numpy.type(0)
+
     def value(self, value: Value) -> Number:
         """A value; long chains are computed without recursion."""
         known: dict[int, Number] = {}
@@ -146,6 +173,8 @@ class _Machine:
                 return np.int64(self.size(size))
             case Load(buffer, indices):
                 return self.memories[buffer.memory][self.offset(buffer, indices)]
+            case Pick(buffer, _, report):
+                return self.pick(buffer, [int(part) for part in parts], report)
             case Read(register, _, indices):
                 return self.registers[register][tuple(map(self.size, indices))]
             case Unary(name, _):
@@ -156,6 +185,8 @@ class _Machine:
                 return parts[1] if parts[0] else parts[2]
             case Cast(_, dtype):
                 return _cast(parts[0], dtype)
+            case Bits(_, dtype):
+                return np.asarray(parts[0]).view(dtype.numpy)[()]
 
 
 def _cast(number: Number, dtype: DataType) -> Number:

@@ -12,32 +12,29 @@ from enum import Enum
 from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType
 
-FLOAT_UNARY = frozenset(
-    [
-        "neg",
-        "abs",
-        "sqrt",
-        "rsqrt",
-        "reciprocal",
-        "exp",
-        "log",
-        "tanh",
-        "erf",
-        "sigmoid",
-        "floor",
-        "ceil",
-        "rint",
-    ]
-)
+FLOAT_UNARY = frozenset({
+    "neg", "abs", "sqrt", "rsqrt", "reciprocal", "exp", "log", "tanh", "erf", "sigmoid", "floor",
+    "ceil", "rint", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh",
+    "atanh",
+})  # fmt: skip
 """Functions of one float."""
-ARITHMETIC = frozenset(["add", "sub", "mul", "div", "min", "max"])
-"""Functions of two numbers of one type; min and max pass NaN on; div of integers truncates."""
+ARITHMETIC = frozenset(["add", "sub", "mul", "div", "mod", "min", "max"])
+"""Functions of two numbers of one type; min and max pass NaN on; div of integers truncates, mod has
+the sign of its left side, and both are 0 where an integer is divided by 0."""
 RELATIONS = frozenset(["lt", "le", "gt", "ge", "eq", "ne"])
 """Comparisons, which give a bool."""
 LOGIC = frozenset(["and", "or", "xor"])
-"""Functions of two bools."""
-COMBINERS = frozenset(["add", "mul", "min", "max"])
-"""How a register may take in a value."""
+"""Functions of two bools, or of the bits of two integers."""
+SHIFTS = frozenset(["shl", "shr"])
+"""Bits of an integer moved by another one of its type; beyond its width nothing is left."""
+COMBINERS = frozenset(["add", "mul", "min", "max", "set"])
+"""How a register may take in a value; `set` forgets what it held."""
+STORED = frozenset({
+    DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT8E4M3FN, DataType.FLOAT8E4M3FNUZ,
+    DataType.FLOAT8E5M2, DataType.FLOAT8E5M2FNUZ, DataType.FLOAT8E8M0, DataType.FLOAT4E2M1,
+    DataType.INT4, DataType.UINT4, DataType.INT2, DataType.UINT2,
+})  # fmt: skip
+"""Element types that are only moved, chosen and cast; to compute with them, cast them first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +71,18 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Pick:
+    """An element at indices that are computed, int64 values; 0 where one of them lies outside.
+
+    `report` is a memory of one int64 that becomes 1 where an index lies outside.
+    """
+
+    buffer: Buffer
+    indices: tuple["Value", ...]
+    report: Buffer | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """What a register holds."""
 
@@ -84,7 +93,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """A function of one value: one of FLOAT_UNARY, or `neg`, `abs` of integers, `not` of a bool."""
+    """A function of one value: one of FLOAT_UNARY; `neg`, `abs`, `not` of integers; `not`."""
 
     name: str
     operand: "Value"
@@ -92,7 +101,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """A function of two values of one type: of ARITHMETIC, RELATIONS or LOGIC."""
+    """A function of two values of one type: of ARITHMETIC, RELATIONS, LOGIC, SHIFTS; or `pow`."""
 
     name: str
     left: "Value"
@@ -116,7 +125,15 @@ class Cast:
     dtype: DataType
 
 
-Value = Constant | Whole | Load | Read | Unary | Binary | Select | Cast
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """The bits of a value as another element type that takes as many bytes."""
+
+    operand: "Value"
+    dtype: DataType
+
+
+Value = Constant | Whole | Load | Pick | Read | Unary | Binary | Select | Cast | Bits
 
 
 class Kind(Enum):
@@ -213,11 +230,11 @@ def dtype_of(value: Value) -> DataType:
     """
     while True:
         match value:
-            case Constant() | Cast() | Read():
+            case Constant() | Cast() | Bits() | Read():
                 return value.dtype
             case Whole():
                 return DataType.INT64
-            case Load():
+            case Load() | Pick():
                 return value.buffer.dtype
             case Binary() if value.name in RELATIONS:
                 return DataType.BOOL
@@ -232,12 +249,14 @@ def dtype_of(value: Value) -> DataType:
 def operands(value: Value) -> tuple[Value, ...]:
     """The values a value is made of."""
     match value:
-        case Unary() | Cast():
+        case Unary() | Cast() | Bits():
             return (value.operand,)
         case Binary():
             return value.left, value.right
         case Select():
             return value.condition, value.then, value.other
+        case Pick():
+            return value.indices
     return ()
 
 
@@ -278,8 +297,10 @@ def values_in(body: tuple[Statement, ...]) -> Iterator[Value]:
 def buffers_in(body: tuple[Statement, ...]) -> Iterator[Buffer]:
     """Every buffer that is read or written."""
     for value in values_in(body):
-        if isinstance(value, Load):
+        if isinstance(value, Load | Pick):
             yield value.buffer
+        if isinstance(value, Pick) and value.report is not None:
+            yield value.report
     for statement in walk(body):
         if isinstance(statement, Store):
             yield statement.buffer
@@ -301,6 +322,8 @@ def sizes_in(body: tuple[Statement, ...]) -> Iterator[Size]:
         match value:
             case Load():
                 yield from (*value.indices, *value.buffer.strides)
+            case Pick():
+                yield from (*value.buffer.shape, *value.buffer.strides)
             case Read():
                 yield from value.indices
             case Whole():

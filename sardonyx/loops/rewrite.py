@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator
 from sardonyx.dims import Expression, Size, product, symbol
 from sardonyx.loops.nodes import (
     Binary,
+    Bits,
     Buffer,
     Cast,
     Guard,
     Let,
     Load,
     Loop,
+    Pick,
     Read,
     Select,
     Statement,
@@ -90,6 +92,8 @@ def _single(value: Value, parts: list[Value], size: Callable[[Size], Size]) -> V
             return Whole(size(inner))
         case Load(buffer, indices):
             return Load(*_flat(buffer, indices, size))
+        case Pick(buffer, _, report):
+            return Pick(buffer, tuple(parts), report)
         case Read(register, dtype, indices):
             return Read(register, dtype, tuple(map(size, indices)))
         case Unary(name, _):
@@ -100,6 +104,8 @@ def _single(value: Value, parts: list[Value], size: Callable[[Size], Size]) -> V
             return Select(*parts)
         case Cast(_, dtype):
             return Cast(parts[0], dtype)
+        case Bits(_, dtype):
+            return Bits(parts[0], dtype)
     return value
 
 

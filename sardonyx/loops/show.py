@@ -6,6 +6,7 @@ from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import (
     Binary,
+    Bits,
     Buffer,
     Cast,
     Constant,
@@ -14,6 +15,7 @@ from sardonyx.loops.nodes import (
     Let,
     Load,
     Loop,
+    Pick,
     Read,
     Register,
     Select,
@@ -29,7 +31,8 @@ from sardonyx.loops.nodes import (
 
 _SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-    "eq": "==", "ne": "!=", "and": "&", "or": "|", "xor": "^",
+    "eq": "==", "ne": "!=", "and": "&", "or": "|", "xor": "^", "mod": "%", "shl": "<<",
+    "shr": ">>",
 }  # fmt: skip
 
 
@@ -123,6 +126,9 @@ def _text(value: Value, parts: list[str]) -> str:
             return f"<{size}>"
         case Load(buffer, indices):
             return f"{buffer.memory}{_sizes(indices)}"
+        case Pick(buffer, _, report):
+            outside = "" if report is None else f" or {report.memory}"
+            return f"{buffer.memory}[{', '.join(parts)}]{outside}"
         case Read(register, _, indices):
             return f"{register}{_sizes(indices)}"
         case Unary(name, _):
@@ -135,6 +141,8 @@ def _text(value: Value, parts: list[str]) -> str:
             return f"({parts[1]} if {parts[0]} else {parts[2]})"
         case Cast(_, dtype):
             return f"{dtype.text}({parts[0]})"
+        case Bits(_, dtype):
+            return f"{dtype.text}(bits {parts[0]})"
 
 
 def _sizes(sizes: tuple[Size, ...]) -> str:

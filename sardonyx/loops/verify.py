@@ -9,7 +9,10 @@ from sardonyx.loops.nodes import (
     FLOAT_UNARY,
     LOGIC,
     RELATIONS,
+    SHIFTS,
+    STORED,
     Binary,
+    Bits,
     Buffer,
     Cast,
     Constant,
@@ -19,6 +22,7 @@ from sardonyx.loops.nodes import (
     Let,
     Load,
     Loop,
+    Pick,
     Read,
     Register,
     Select,
@@ -86,6 +90,8 @@ class _Scope:
             case Update(name, combine, value, indices):
                 _require(combine in COMBINERS, f"combiner {combine}")
                 self.read(name, indices, self.value(value))
+                single = around is Kind.VECTOR and not self.registers[name].lanes
+                _require(combine != "set" or not single, f"register {name} set by many lanes")
             case Store(buffer, indices, value):
                 self.access(buffer, indices)
                 _require(self.value(value) is buffer.dtype, f"{buffer.memory} takes another type")
@@ -131,27 +137,45 @@ class _Scope:
                 self.sizes(size)
             case Load(buffer, indices):
                 self.access(buffer, indices)
+            case Pick(buffer, indices, report):
+                self.access(buffer, (0,) * len(indices))
+                self.sizes(*buffer.shape)
+                _require(set(types) <= {DataType.INT64}, f"indices of {buffer.memory}")
+                if report is not None:
+                    self.access(report, (0,))
+                return buffer.dtype
             case Read(name, dtype, indices):
                 self.read(name, indices, dtype)
             case Unary(name, _):
+                _require(types[0] not in STORED, f"{name} of {types[0].text}")
                 known = name in FLOAT_UNARY and (types[0].is_float or name in ("neg", "abs"))
-                _require(
-                    known or (name == "not" and types[0] is DataType.BOOL),
-                    f"{name} of {types[0].text}",
-                )
+                bits = types[0] is DataType.BOOL or types[0].is_integer
+                _require(known or (name == "not" and bits), f"{name} of {types[0].text}")
             case Binary(name, _, _):
                 _require(types[0] is types[1], f"{name} of {types[0].text} and {types[1].text}")
-                logic = types[0] is DataType.BOOL
-                allowed = LOGIC | RELATIONS if logic else ARITHMETIC | RELATIONS
-                _require(name in allowed, f"{name} of {types[0].text}")
+                _require(types[0] not in STORED, f"{name} of {types[0].text}")
+                _require(name in _allowed(types[0]), f"{name} of {types[0].text}")
                 return DataType.BOOL if name in RELATIONS else types[0]
             case Select():
                 _require(types[0] is DataType.BOOL, f"the condition of {value_text(value)[:60]}")
                 _require(types[1] is types[2], "the two sides of a choice")
                 return types[1]
+            case Bits(_, dtype):
+                sizes = (types[0].numpy.itemsize, dtype.numpy.itemsize)
+                _require(sizes[0] == sizes[1], f"bits of {types[0].text} as {dtype.text}")
+                return dtype
             case Constant() | Cast():
                 return value.dtype
         return types[0] if types else dtype_of(value)
+
+
+def _allowed(dtype: DataType) -> frozenset[str]:
+    """Functions of two values of a type."""
+    if dtype is DataType.BOOL:
+        return LOGIC | RELATIONS
+    if dtype.is_float:
+        return ARITHMETIC | RELATIONS | {"pow"}
+    return ARITHMETIC | RELATIONS | LOGIC | SHIFTS
 
 
 def _is_square_copy(extent: Size, body: tuple[Statement, ...]) -> bool:

@@ -115,7 +115,7 @@ def nearest(places: Array, mode: str, size: int) -> Array:
     return np.clip(found.astype(np.int64), 0, max(size - 1, 0))
 
 
-def _neighbours(places: Array, line: Line, method: Method) -> tuple[Array, Array]:
+def neighbours(places: Array, line: Line, method: Method) -> tuple[Array, Array]:
     """The positions each place is made of, brought inside, and their weights."""
     reach = 1 if method.mode == "linear" else 2
     shrink = min(line.scale, 1.0) if method.antialias else 1.0
@@ -134,7 +134,7 @@ def _neighbours(places: Array, line: Line, method: Method) -> tuple[Array, Array
 
 def _weighted(x: Array, axis: int, places: Array, line: Line, method: Method) -> Array:
     """Each output as a weighted sum of its neighbours."""
-    indices, weights = _neighbours(places, line, method)
+    indices, weights = neighbours(places, line, method)
     shape = [1] * x.ndim
     shape[axis] = -1
     result = np.zeros((*x.shape[:axis], line.result, *x.shape[axis + 1 :]), x.dtype)

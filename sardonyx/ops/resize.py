@@ -1,6 +1,7 @@
 # mypy: disable-error-code="misc, no-any-return"
 """Images and other tensors resampled to other sizes."""
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -67,12 +68,12 @@ class Resize(Operator):
         x: Array, roi: Array | None = None, scales: Array | None = None, sizes: Array | None = None,
         **how: Any,
     ) -> Array:  # fmt: skip
-        method, axes = _method(how), how["axes"]
+        method, axes = resize_method(how), how["axes"]
         along = list(range(x.ndim)) if axes is None else [axis_of(axis, x.ndim) for axis in axes]
         crop = roi if method.coordinates == "tf_crop_and_resize" else None
         shape = [x.shape[axis] for axis in along]
         result = x if method.mode == "nearest" else _wide(x)
-        lines = _lines(shape, crop, scales, sizes, how["keep_aspect_ratio_policy"])
+        lines = resize_lines(shape, crop, scales, sizes, how["keep_aspect_ratio_policy"])
         for axis, line in zip(along, lines, strict=True):
             if not line.unchanged:
                 result = resample(result, axis, line, method)
@@ -166,7 +167,7 @@ def spelled_out(node: Node, build: Builder, reason: str) -> Value:
     """The same result out of products and gathering."""
     x, roi, scales, sizes = [*node.inputs, None, None, None][:4]
     rank, kind, how = known_rank(x), element_type(x), attribute_values(node, Resize.newest())
-    method = _method(how)
+    method = resize_method(how)
     if x is None or rank is None:
         raise ConversionError(f"{reason}, and the rank is not known")
     if method.mode != "nearest" and (kind is None or not kind.is_float):
@@ -200,7 +201,7 @@ def _keeps(
     return bool(wanted[place] == shape[axis])
 
 
-def _method(how: dict[str, Any]) -> Method:
+def resize_method(how: dict[str, Any]) -> Method:
     return Method(
         how["mode"], how["coordinate_transformation_mode"], how["nearest_mode"],
         how["cubic_coeff_a"], bool(how["antialias"]), bool(how["exclude_outside"]),
@@ -208,7 +209,7 @@ def _method(how: dict[str, Any]) -> Method:
     )  # fmt: skip
 
 
-def _lines(
+def resize_lines(
     shape: list[int], roi: Array | None, scales: Array | None, sizes: Array | None, policy: str
 ) -> list[Line]:
     """What happens to each dimension, from sizes or from factors."""
@@ -228,10 +229,8 @@ def _lines(
             raise EvaluationError(f"factors must be above zero: {scales.tolist()}")
         lines = []
         for size, scale, (start, end) in zip(shape, scales, regions, strict=True):
-            part = np.float32(size) * np.float32(end - start)
-            lines.append(
-                (int(np.floor(part * np.float32(scale))), float(scale), float(scale) * size)
-            )
+            wanted = _scaled_size(size, scale, np.float32(end - start))
+            lines.append((wanted, float(scale), float(scale) * size))
     else:
         raise EvaluationError("neither sizes nor scales are given")
     pairs = zip(shape, lines, regions, strict=True)
@@ -308,7 +307,7 @@ def _scaled(size: Size | None, factor: float, extent: np.float32) -> Size | None
     if size is None:
         return None
     if isinstance(size, int):
-        return int(np.floor(np.float32(size) * extent * np.float32(factor)))
+        return _scaled_size(size, factor, extent)
     ratio = Fraction(factor) * Fraction(float(extent))
     if ratio.denominator > _SIMPLE:
         return None
@@ -316,6 +315,15 @@ def _scaled(size: Size | None, factor: float, extent: np.float32) -> Size | None
 
 
 _SIMPLE = 1024
+_WHOLE_IN_FLOAT32 = 2**24
+
+
+def _scaled_size(size: int, factor: float, extent: np.float32) -> int:
+    """A size times a factor, rounded down: in float32, as runtimes do, where that holds sizes."""
+    near = np.float32(size) * extent * np.float32(factor)
+    if size <= _WHOLE_IN_FLOAT32 and near <= _WHOLE_IN_FLOAT32:
+        return int(np.floor(near))
+    return math.floor(size * Fraction(float(extent)) * Fraction(float(np.float32(factor))))
 
 
 def _wide(x: Array) -> Array:
@@ -349,7 +357,7 @@ class Upsample(Operator):
     def reference(x: Array, scales: Array, mode: str) -> Array:
         method = Method(mode, "asymmetric", "floor", -0.75, False, False, 0.0)
         result = x if mode == "nearest" else _wide(x)
-        for axis, line in enumerate(_lines(list(x.shape), None, scales, None, "stretch")):
+        for axis, line in enumerate(resize_lines(list(x.shape), None, scales, None, "stretch")):
             if not line.unchanged:
                 result = resample(result, axis, line, method)
         return _narrow(result, x.dtype)

@@ -182,6 +182,13 @@ class FuseScaledProduct(Rule):
         return op.FusedMatMul(a, b, alpha=alpha, domain=DOMAIN)
 
 
+_UNKNOWN_TO_HEADS = (
+    "is_causal", "softcap", "softmax_precision", "qk_matmul_output_mode",
+    "left_window_size", "right_window_size",
+)  # fmt: skip
+"""Attributes of Attention that MultiHeadAttention has not, or means otherwise."""
+
+
 def fuse_heads(unit: Unit) -> bool:
     """Attention(q, k, v, mask), with heads side by side -> MultiHeadAttention(q, k, v, mask)."""
     changed = False
@@ -203,8 +210,7 @@ def fuse_heads(unit: Unit) -> bool:
 
 def _is_multi_head(unit: Unit, node: Node) -> bool:
     heads = node.attribute("q_num_heads")
-    plain = all(not node.attribute(name, 0) for name in ("is_causal", "softcap", "softmax_precision",
-                                                         "qk_matmul_output_mode"))  # fmt: skip
+    plain = not any(node.attribute(name, 0) for name in _UNKNOWN_TO_HEADS)
     if not heads or node.attribute("kv_num_heads") != heads or not plain or len(node.inputs) > 6:
         return False
     if len(node.outputs) > 3 or unit.dtype(node.inputs[0]) not in _FLOATS:

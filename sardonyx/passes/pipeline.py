@@ -133,7 +133,7 @@ def optimize(
     """A model made smaller by a level's pipeline: 0 nothing, 1 only what is superfluous goes, 2
     what `simplify` does, 3 loops are unrolled too, and the opset is raised where that gives
     operators (Attention, RMSNormalization ...) which the model's own has not. With
-    `fusions="com.microsoft"` it then gets operators of onnxruntime's own, which others may not know.
+    `fusions="com.microsoft"` it then gets operators that only onnxruntime must know.
 
     >>> import sardonyx as sx
     >>> model = sx.load("examples/digits.onnx")

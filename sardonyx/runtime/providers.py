@@ -9,6 +9,7 @@ from sardonyx.graph import Model, Value
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.runtime.options import SessionOptions
+from sardonyx.runtime.processors import thread_limits
 
 Observe = Callable[[Value, Any], None]
 
@@ -57,9 +58,9 @@ class CompiledRunner:
     """Runs the model as native code; what has no native form runs its reference in between."""
 
     def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
-        self._program = compile_model(
-            model, threads=options.intra_op_num_threads or None, catalog=catalog
-        )
+        asked = options.intra_op_num_threads
+        threads = asked if asked > 0 else thread_limits().threads
+        self._program = compile_model(model, threads=threads, catalog=catalog)
         self._places = {name: place for place, name in enumerate(self._program.output_names)}
         self._model, self._catalog, self._options = model, catalog, options
         self._reference: ReferenceRunner | None = None

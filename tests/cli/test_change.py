@@ -30,6 +30,17 @@ def test_convert_opset_ir_and_form(tmp_path: Path) -> None:
         assert sx.to_bytes(sx.load(tmp_path / "back.onnx")) == sx.to_bytes(sx.load(DIGITS))
 
 
+def test_convert_keeps_types_when_asked(tmp_path: Path) -> None:
+    head = '<ir_version: 10, opset_import: ["": 21]>'
+    text = "g (int4[n] x, float s) => (float[n] y) { y = DequantizeLinear(x, s) }"
+    source, target = save_text(tmp_path / "m.onnx", text, head), tmp_path / "older.onnx"
+    assert "types='keep'" in fails("convert", source, target, "--opset", "17")
+    result = invoke("convert", source, target, "--opset", "17", "--keep-types")
+    assert "outside of opset 17" in result.stderr and "tensor(int4)" in result.stderr
+    assert sx.load(target).opset == 17
+    assert "--opset" in fails("convert", source, target, "--keep-types")
+
+
 def test_convert_for_a_release(tmp_path: Path) -> None:
     invoke("convert", DIGITS, tmp_path / "fit.onnx", "--compat", "onnxruntime>=1.12")
     fitted = sx.load(tmp_path / "fit.onnx")

@@ -6,7 +6,6 @@ import sardonyx as sx
 from sardonyx.compiler.plan import Lifetime, place
 from sardonyx.compiler.program import Program, compile_model
 from sardonyx.compiler.segment import Segment
-from sardonyx.compiler.threads import available_threads
 from sardonyx.loops import kernel_text
 
 HEAD = '<ir_version: 10, opset_import: ["": 21]>'
@@ -139,7 +138,3 @@ def test_offsets_of_what_lives_together_do_not_overlap() -> None:
 def test_memory_is_used_again() -> None:
     _, total = place([640] * 10, [Lifetime(step, step + 1) for step in range(10)])
     assert total == 1280
-
-
-def test_threads_are_at_least_one() -> None:
-    assert available_threads() >= 1

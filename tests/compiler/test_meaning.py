@@ -14,7 +14,7 @@ from sardonyx.compiler.segment import Segment
 from sardonyx.dims import Expression, Size
 from sardonyx.loops import interpret
 from sardonyx.loops.nodes import symbols
-from tests.compiler.cases import Case, ints, normal
+from tests.compiler.case import Case, ints, normal
 
 CASES = [
     Case("Softmax", (normal(2, 5),)),

@@ -3,11 +3,11 @@
 from sardonyx.compiler.forms import Gather, Join, Window
 from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.compiler.kernels.nest import parallel_kernel, pointwise_kernel
-from sardonyx.compiler.kernels.reader import STATUS, Call, Reader
+from sardonyx.compiler.kernels.reader import Call, Reader
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, maximum, minimum, product, symbol
 from sardonyx.dtypes import DataType
-from sardonyx.loops.build import constant, dense, nest
+from sardonyx.loops.build import constant, nest
 from sardonyx.loops.nodes import (
     Binary,
     Cast,
@@ -58,8 +58,7 @@ def gather_calls(fusion: Fusion, group: Group) -> list[Call]:
     given = Cast(reader.value(form.indices, index[axis:behind]), DataType.INT64)
     from_end = Binary("add", given, Whole(size))
     wanted, safe = symbol("%wanted"), symbol("%safe")
-    status = dense(reader.memory(STATUS), DataType.INT64, (1,))
-    report = (Store(status, (0,), constant(1, DataType.INT64)),)
+    report = (Store(reader.report(), (0,), constant(1, DataType.INT64)),)
     element = reader.value(table, (*index[:axis], safe, *index[behind:]))
     inner: tuple[Statement, ...] = (Store(reader.buffer(form), index, element),)
     slice_axes = [(names[place], form.shape[place]) for place in range(behind, len(form.shape))]

@@ -61,6 +61,10 @@ class _Problem:
         return tuple(symbol(name) for name, _ in self.batch)
 
     @property
+    def left_shape(self) -> tuple[Size, ...]:
+        return (*(size for _, size in self.batch), self.m, self.k)
+
+    @property
     def panels(self) -> Size:
         return ceil_divide(self.n, self.tile.nr)
 
@@ -131,7 +135,8 @@ def _merged_axes(
     reader.computed[form] = lambda index: accumulated(0, 0)
     target = reader.buffer(group.root)
     index = (*problem.index, m, n)
-    left = reader.value(form.left, broadcast_index(form.left, (*problem.index, m, symbol(K))))
+    place = broadcast_index(form.left, (*problem.index, m, symbol(K)), problem.left_shape)
+    left = reader.value(form.left, place)
     probe: tuple[Statement, ...] = (
         Register(ACCUMULATORS, DataType.FLOAT, (1, 1), 0.0),
         Store(target, index, reader.value(group.root, index)),
@@ -144,7 +149,7 @@ def _merged_axes(
 
 def _right(problem: _Problem, form: Form, right: Buffer, column: Size) -> Load:
     index = (*problem.index, symbol(K), column)
-    batch = broadcast_index(form, index)[:-2]
+    batch = broadcast_index(form, index, (*problem.left_shape[:-1], problem.n))[:-2]
     return Load(right, (*batch, symbol(PANEL), symbol(K), column))
 
 
@@ -169,7 +174,8 @@ def _one_tile(
         return guarded(place, problem.n, tile, made)
 
     def left(row: Size) -> Load:
-        made = reader.value(form.left, broadcast_index(form.left, index(row, symbol(K))))
+        place = broadcast_index(form.left, index(row, symbol(K)), problem.left_shape)
+        made = reader.value(form.left, place)
         assert isinstance(made, Load)
         return made
 

@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.compiler.forms import Form, Map, Number, Reshape, Source, View
+from sardonyx.compiler.forms import (
+    Axis,
+    Form,
+    Iota,
+    Map,
+    Number,
+    Reshape,
+    Source,
+    Take,
+    View,
+    repeated,
+)
 from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.dims import Expression, Size, product
 from sardonyx.dtypes import DataType, from_numpy
@@ -15,11 +26,13 @@ from sardonyx.loops.build import dense, dense_strides
 from sardonyx.loops.nodes import (
     FLOAT_UNARY,
     Binary,
+    Bits,
     Buffer,
     Cast,
     Constant,
     Kernel,
     Load,
+    Pick,
     Select,
     Unary,
     Value,
@@ -128,8 +141,8 @@ class Reader:
                     for item in axes
                 )
                 return [(source, inner)]
-            case Map(arguments=arguments):
-                return [(item, broadcast_index(item, index)) for item in arguments]
+            case Map(arguments=items) | Take(indices=items):
+                return [(item, broadcast_index(item, index, form.shape)) for item in items]
         return []
 
     def _value(self, form: Form, index: Index, parts: list[Value]) -> Value:
@@ -156,9 +169,31 @@ class Reader:
                 return parts[0]
             case Reshape():
                 return Load(self.reshaped(form), index)
+            case Iota(axis=axis):
+                return Whole(index[axis])
+            case Take(source=source, checked=checked):
+                return self.picked(source, parts, checked)
             case Map(name=name):
                 return _apply(name, form.dtype, parts)
         raise AssertionError(f"{type(form).__name__} cannot be computed in place")
+
+    def picked(self, form: Form, indices: list[Value], checked: bool) -> Value:
+        """An element of a form in memory at computed indices, through views of it."""
+        while isinstance(form, View) and form not in self.fusion.roots:
+            indices = [
+                _affine(Whole(0) if axis.axis is None else indices[axis.axis], axis)
+                for axis in form.axes
+            ]
+            form = form.source
+        return Pick(self.stored(form), tuple(indices), self.report() if checked else None)
+
+    def report(self) -> Buffer:
+        """Where an index that lies outside is reported."""
+        return dense(self.memory(STATUS), DataType.INT64, (1,))
+
+    def stored(self, form: Form) -> Buffer:
+        """The memory of a form, or of what it reshapes."""
+        return self.reshaped(form) if isinstance(form, Reshape) else self.buffer(form)
 
     def reshaped(self, form: Reshape) -> Buffer:
         """The memory of what a reshape takes, seen in its shape."""
@@ -166,10 +201,17 @@ class Reader:
         return dense(self.memory(place), form.dtype, form.shape)
 
 
-def broadcast_index(form: Form, index: Index) -> Index:
-    """Where a form is read for an element of something it is broadcast to."""
-    inner = index[len(index) - len(form.shape) :]
-    return tuple(0 if size == 1 else at for size, at in zip(form.shape, inner, strict=True))
+def broadcast_index(form: Form, index: Index, shape: tuple[Size, ...]) -> Index:
+    """Where a form is read for an element of something of a shape that it is broadcast to."""
+    missing = len(index) - len(form.shape)
+    triples = zip(form.shape, index[missing:], shape[missing:], strict=True)
+    return tuple(0 if size == 1 else at * repeated(size, whole) for size, at, whole in triples)
+
+
+def _affine(index: Value, axis: Axis) -> Value:
+    if axis.step != 1:
+        index = Binary("mul", index, Whole(axis.step))
+    return index if axis.start == 0 else Binary("add", index, Whole(axis.start))
 
 
 def _apply(name: str, dtype: DataType, parts: list[Value]) -> Value:
@@ -178,10 +220,35 @@ def _apply(name: str, dtype: DataType, parts: list[Value]) -> Value:
             return Select(*parts)
         case "cast":
             return Cast(parts[0], dtype)
+        case "bits":
+            return Bits(parts[0], dtype)
         case _ if name in FLOAT_UNARY or name == "not":
             return Unary(name, parts[0])
+        case "add" | "sub" | "mul" if dtype is DataType.INT64:
+            return _whole(name, *parts) or Binary(name, *parts)
         case _:
             return Binary(name, *parts)
+
+
+def _whole(name: str, left: Value, right: Value) -> Value | None:
+    """Arithmetic on indices and sizes as one size, so that its steps stay known."""
+    sizes = [_size(left), _size(right)]
+    if sizes[0] is None or sizes[1] is None:
+        return None
+    match name:
+        case "add":
+            return Whole(sizes[0] + sizes[1])
+        case "sub":
+            return Whole(sizes[0] - sizes[1])
+        case _ if isinstance(sizes[0], int) or isinstance(sizes[1], int):
+            return Whole(sizes[0] * sizes[1])
+    return None
+
+
+def _size(value: Value) -> Size | None:
+    if isinstance(value, Whole):
+        return value.size
+    return int(value.value) if isinstance(value, Constant) else None
 
 
 def constant_array(form: Form) -> NDArray[Any] | None:

@@ -111,7 +111,8 @@ def _stages(group: Group, reader: Reader, rows: _Rows) -> list[Statement]:
         reader.forget()
     if full:
         return [*statements, *rows.along(Store(target, index, reader.value(root, index)))]
-    at = broadcast_index(root, index)
+    assert group.space is not None
+    at = broadcast_index(root, index, group.space)
     return [*statements, *rows.once(Store(target, at, reader.value(root, at)))]
 
 

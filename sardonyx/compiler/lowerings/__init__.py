@@ -1,11 +1,36 @@
 """How operators become forms: one function for each, found by domain and name."""
 
-from sardonyx.compiler.lowerings import contraction, movement, pointwise, reduction
+from sardonyx.compiler.lowerings import (
+    contraction,
+    cumulative,
+    einsum,
+    features,
+    forest,
+    indexing,
+    movement,
+    pointwise,
+    quantization,
+    reduction,
+    resampling,
+    scattering,
+)
 from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, Request
 
-LOWERINGS: Lowerings = (
-    pointwise.LOWERINGS | movement.LOWERINGS | reduction.LOWERINGS | contraction.LOWERINGS
-)
+MODULES = (
+    pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
+    quantization, scattering, features, forest,
+)  # fmt: skip
+LOWERINGS: Lowerings = {
+    key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
+}
 """All lowerings."""
+TYPE_BLIND = (
+    frozenset(movement.LOWERINGS)
+    | frozenset(indexing.LOWERINGS)
+    | frozenset(scattering.LOWERINGS)
+    | frozenset(quantization.LOWERINGS)
+    | {("", name) for name in ("Cast", "CastLike", "BitCast", "Where")}
+)
+"""Operators that only move elements or cast them: they take every element type as it is."""
 
-__all__ = ["LOWERINGS", "Agreement", "Lowering", "Lowerings", "Request"]
+__all__ = ["LOWERINGS", "TYPE_BLIND", "Agreement", "Lowering", "Lowerings", "Request"]

@@ -22,7 +22,8 @@ from sardonyx.dtypes import DataType
 Ints = tuple[int, ...]
 
 
-def _product(request: Request, left: Form, right: Form) -> Form:
+def matrix_product(request: Request, left: Form, right: Form) -> Form:
+    """[..., M, K] by [..., K, N]."""
     if left.dtype is not DataType.FLOAT or right.dtype is not DataType.FLOAT:
         raise NotLowered(f"products of {left.dtype.text} have no native form")
     depth = request.agree(left.shape[-1], right.shape[-2])
@@ -37,7 +38,7 @@ def _product(request: Request, left: Form, right: Form) -> Form:
 def matmul(request: Request, left: Form, right: Form) -> Form:
     """NumPy's matmul: a vector is a matrix for the time of the product."""
     rows, columns = len(left.shape) == 1, len(right.shape) == 1
-    result = _product(
+    result = matrix_product(
         request, unsqueeze(left, [0]) if rows else left, unsqueeze(right, [1]) if columns else right
     )
     gone = [-2] * rows + [-1] * columns
@@ -49,7 +50,7 @@ def gemm(
     alpha: float, beta: float, transA: int, transB: int,
 ) -> Form:  # fmt: skip
     """alpha * A * B + beta * C."""
-    result = _product(
+    result = matrix_product(
         request, transpose(a, (1, 0)) if transA else a, transpose(b, (1, 0)) if transB else b
     )
     if alpha != 1.0:

@@ -1,5 +1,9 @@
 """Operators that move elements: views where that is possible, else copies."""
 
+from typing import Any
+
+import numpy as np
+
 from sardonyx.compiler.forms import (
     Axis,
     Form,
@@ -8,13 +12,16 @@ from sardonyx.compiler.forms import (
     NotLowered,
     View,
     expand,
+    number,
     reshape,
     squeeze,
     transpose,
     unsqueeze,
 )
 from sardonyx.compiler.lowerings.request import Lowerings, Request
-from sardonyx.dims import Size
+from sardonyx.dims import Size, is_nonnegative, maximum, minimum
+from sardonyx.dtypes import DataType, from_numpy
+from sardonyx.loops.nodes import STORED
 
 
 def same(request: Request, x: Form) -> Form:
@@ -24,13 +31,13 @@ def same(request: Request, x: Form) -> Form:
 
 def reshaped(request: Request, x: Form, *_: Form | None, **__: int) -> Form:
     """Reshape, Flatten: the shape is inference's."""
-    return reshape(x, request.shape())
+    return reshape(x, request.told(1))
 
 
 def squeezed(request: Request, x: Form, axes: Form | None = None) -> Form:
     """Without axes of size 1."""
     if axes is None:
-        return reshape(x, request.shape())
+        return reshape(x, request.told())
     return squeeze(x, [int(axis) for axis in request.constant(1, "the list of axes").reshape(-1)])
 
 
@@ -46,33 +53,32 @@ def transposed(request: Request, x: Form, perm: tuple[int, ...] | None) -> Form:
 
 def expanded(request: Request, x: Form, shape: Form) -> Form:
     """Axes of size 1 repeated."""
-    return expand(x, request.shape())
+    return expand(x, request.told(1))
 
 
 def sliced(request: Request, x: Form, *_: Form | None) -> Form:
-    """A range of each axis; bounds that are constants."""
+    """A range of each axis."""
     rank = len(x.shape)
-    starts, ends = (request.constant(place, "a bound").reshape(-1) for place in (1, 2))
+    starts, ends = (request.sizes(place, "a bound") for place in (1, 2))
     given = request.constant(3, "the list of axes") if request.given(3) else range(len(starts))
     steps = request.constant(4, "a step").reshape(-1) if request.given(4) else [1] * len(starts)
     places: list[Axis] = [Axis(axis) for axis in range(rank)]
     for axis, start, end, step in zip(given, starts, ends, steps, strict=True):
         place = int(axis) % rank
-        places[place] = Axis(
-            place, _first(x.shape[place], int(start), int(end), int(step)), int(step)
-        )
-    return View(request.shape(), x.dtype, x, tuple(places))
+        places[place] = Axis(place, _first(x.shape[place], start, end, int(step)), int(step))
+    return View(request.told(1, 2), x.dtype, x, tuple(places))
 
 
-def _first(size: Size, start: int, end: int, step: int) -> Size:
+def _first(size: Size, start: Size, end: Size, step: int) -> Size:
     """The first index of a range, as slicing in Python has it."""
-    if isinstance(size, int):
-        return slice(start, end, step).indices(size)[0]
-    if step < 0 or start > 0:
-        raise NotLowered(f"where a range of {size} elements begins is only known later")
-    if start < 0:
-        raise NotLowered(f"where a range of {size} elements begins is only known later")
-    return start
+    if isinstance(size, int) and isinstance(start, int):
+        return slice(start, 0, step).indices(size)[0]
+    if isinstance(start, int):
+        start = start if start >= 0 else size + start
+    elif not is_nonnegative(start):
+        raise NotLowered(f"whether {start} counts from the end is only known later")
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+    return maximum(minimum(start, high), low)
 
 
 def split(
@@ -80,6 +86,8 @@ def split(
 ) -> tuple[Form, ...]:
     """Parts along an axis, as views."""
     place = axis % len(x.shape)
+    if request.given(1):
+        request.sizes(1, "the list of sizes")
     parts: list[Form] = []
     start: Size = 0
     for output in range(len(request.outputs)):
@@ -94,7 +102,12 @@ def split(
 def joined(request: Request, *parts: Form, axis: int) -> Form:
     """Parts one after another."""
     place = axis % len(parts[0].shape)
-    return Join(request.shape(), parts[0].dtype, parts, place)
+    shape = request.shape()
+    for part in parts:
+        for other, (size, whole) in enumerate(zip(part.shape, shape, strict=True)):
+            if other != place:
+                request.agree(size, whole)
+    return Join(shape, parts[0].dtype, parts, place)
 
 
 def gathered(request: Request, table: Form, indices: Form, axis: int) -> Form:
@@ -114,7 +127,28 @@ def gathered(request: Request, table: Form, indices: Form, axis: int) -> Form:
     return Gather(request.shape(), table.dtype, table, indices, place)
 
 
+def tiled(request: Request, x: Form, repeats: Form) -> Form:
+    """The whole tensor repeated along its axes: axes of its own, then merged."""
+    counts = request.sizes(1, "the list of repeats")
+    rank = len(x.shape)
+    shape = [size for pair in zip(counts, x.shape, strict=True) for size in pair]
+    axes = tuple(Axis(2 * axis + 1) for axis in range(rank))
+    spread = View(tuple(shape), x.dtype, x, axes)
+    return reshape(spread, [size * count for size, count in zip(x.shape, counts, strict=True)])
+
+
+def filled(request: Request, shape: Form, *, value: Any) -> Form:
+    """One number everywhere."""
+    array = np.zeros(1, np.float32) if value is None else np.asarray(value)
+    dtype = from_numpy(array.dtype)
+    if dtype in STORED or array.dtype == object:
+        raise NotLowered(f"a constant of {dtype.text} has no native form")
+    return expand(number(array.reshape(-1)[0].item(), dtype), request.told(0))
+
+
 LOWERINGS: Lowerings = {
+    ("", "Tile"): tiled,
+    ("", "ConstantOfShape"): filled,
     ("", "Identity"): same,
     ("", "Dropout"): lambda request, x, *_, **__: _inference_only(request, x),
     ("", "Reshape"): reshaped,
@@ -130,7 +164,8 @@ LOWERINGS: Lowerings = {
 }
 
 
-def _inference_only(request: Request, x: Form) -> Form:
-    if len(request.outputs) > 1 or request.given(2):
-        raise NotLowered("only without a mask and outside of training")
-    return x
+def _inference_only(request: Request, x: Form) -> Form | tuple[Form, Form]:
+    if request.given(2) and bool(request.constant(2, "whether it trains").reshape(-1)[0]):
+        raise NotLowered("training has no native form")
+    mask = expand(number(True, DataType.BOOL), x.shape)
+    return x if len(request.outputs) < 2 else (x, mask)

@@ -6,8 +6,20 @@ from functools import reduce
 
 import numpy as np
 
-from sardonyx.compiler.forms import Form, NotLowered, binary, cast, number, select, unary
+from sardonyx.compiler.forms import (
+    Form,
+    NotLowered,
+    binary,
+    bits,
+    cast,
+    iota,
+    number,
+    reshape,
+    select,
+    unary,
+)
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
+from sardonyx.compiler.narrow import convert
 from sardonyx.dtypes import DataType
 
 
@@ -64,10 +76,12 @@ def clip(request: Request, x: Form, low: Form | None = None, high: Form | None =
 
 
 def power(request: Request, x: Form, y: Form) -> Form:
-    """x ** y for the exponents that need no logarithm."""
-    exponent = request.constant(1, "the exponent")
-    if exponent.size != 1 or not x.dtype.is_float:
-        raise NotLowered("only powers of floats with one exponent have a native form")
+    """x ** y; the usual exponents without a logarithm."""
+    if not x.dtype.is_float:
+        return cast(power_of(cast(x, DataType.DOUBLE), y), x.dtype)
+    exponent = request.known(1)
+    if exponent is None or exponent.size != 1:
+        return power_of(x, y)
     match float(exponent.reshape(-1)[0]):
         case 0.5:
             return unary("sqrt", x)
@@ -81,13 +95,30 @@ def power(request: Request, x: Form, y: Form) -> Form:
             return unary("rsqrt", x)
         case -1.0:
             return unary("reciprocal", x)
-        case other:
-            raise NotLowered(f"the exponent {other} has no native form")
+        case _:
+            return power_of(x, y)
 
 
-def cast_to(request: Request, x: Form, to: int, **_: object) -> Form:
+def cast_to(request: Request, x: Form, to: int, saturate: int, round_mode: str) -> Form:
     """Elements as another type."""
-    return cast(x, DataType(to))
+    return convert(x, DataType(to), saturate=bool(saturate), round_mode=round_mode)
+
+
+def cast_like(request: Request, x: Form, other: Form, saturate: int, round_mode: str) -> Form:
+    """Elements as the type of another tensor."""
+    return convert(x, other.dtype, saturate=bool(saturate), round_mode=round_mode)
+
+
+def bit_cast(request: Request, x: Form, to: int) -> Form:
+    """The bits of elements as another type of the same width."""
+    if x.dtype.numpy.itemsize != DataType(to).numpy.itemsize or x.dtype.bits < 8:
+        raise NotLowered(f"bits of {x.dtype.text} as {DataType(to).text} have no native form")
+    return bits(x, DataType(to))
+
+
+def power_of(x: Form, y: Form) -> Form:
+    """x ** y of floats, in the type of x."""
+    return binary("pow", x, cast(y, x.dtype))
 
 
 def where(request: Request, condition: Form, then: Form, other: Form) -> Form:
@@ -115,12 +146,60 @@ def is_nan(request: Request, x: Form) -> Form:
     return binary("ne", x, x)
 
 
+def is_infinite(request: Request, x: Form, detect_negative: int, detect_positive: int) -> Form:
+    """True for infinities of the signs that count."""
+    positive, negative = binary("eq", x, math.inf), binary("eq", x, -math.inf)
+    if detect_negative and detect_positive:
+        return binary("or", positive, negative)
+    if detect_negative or detect_positive:
+        return negative if detect_negative else positive
+    return binary("and", positive, negative)
+
+
+def sign(request: Request, x: Form) -> Form:
+    """-1, 0 or 1; NaN stays NaN."""
+    one = number(1, x.dtype)
+    positive = select(binary("gt", x, 0), one, x)
+    if x.dtype.is_integer and x.dtype.text.startswith("u"):
+        return positive
+    return select(binary("lt", x, 0), number(-1, x.dtype), positive)
+
+
+def modulo(request: Request, x: Form, y: Form, fmod: int) -> Form:
+    """The remainder with the sign of y, or of x where `fmod`."""
+    rest = binary("mod", x, y)
+    if fmod:
+        return rest
+    crosses = binary(
+        "ne", cast(binary("lt", rest, 0), DataType.INT8), cast(binary("lt", y, 0), DataType.INT8)
+    )
+    return select(binary("and", binary("ne", rest, 0), crosses), rest + y, rest)
+
+
+def numbers(request: Request, start: Form, limit: Form, delta: Form, **_: int) -> Form:
+    """start, start + delta, ... up to a limit."""
+    steps = iota(request.told(0, 1, 2), 0)
+    first, step = (reshape(item, ()) for item in (start, delta))
+    return first + cast(steps, first.dtype) * step
+
+
+def bit_shift(request: Request, x: Form, y: Form, direction: str) -> Form:
+    """Bits moved to the left or right."""
+    return binary("shl" if direction == "LEFT" else "shr", x, y)
+
+
 LOWERINGS: Lowerings = {
     ("", name): lower
     for name, lower in {
         "Neg": _unary("neg"), "Abs": _unary("abs"), "Sqrt": _unary("sqrt"),
         "Reciprocal": _unary("reciprocal"), "Exp": _unary("exp"), "Log": _unary("log"),
         "Tanh": _unary("tanh"), "Erf": _unary("erf"), "Sigmoid": _unary("sigmoid"),
+        **{name: _unary(name.lower()) for name in (
+            "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh",
+        )},
+        "BitwiseAnd": _binary("and"), "BitwiseOr": _binary("or"), "BitwiseXor": _binary("xor"),
+        "BitwiseNot": negate, "BitShift": bit_shift, "Mod": modulo, "Sign": sign,
+        "IsInf": is_infinite, "Range": numbers, "CastLike": cast_like, "BitCast": bit_cast,
         "Floor": _unary("floor"), "Ceil": _unary("ceil"), "Round": _unary("rint"),
         "Add": _binary("add"), "Sub": _binary("sub"), "Mul": _binary("mul"), "Div": _binary("div"),
         "Less": _binary("lt"), "LessOrEqual": _binary("le"), "Greater": _binary("gt"),

@@ -3,17 +3,24 @@
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from sardonyx.compiler.forms import (
     Form,
     NotLowered,
+    binary,
+    cast,
     count,
     fold,
+    iota,
     number,
     reshape,
+    select,
     squeeze,
     unary,
 )
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
+from sardonyx.dtypes import DataType
 
 Axes = Sequence[int]
 
@@ -27,11 +34,59 @@ def _mean(x: Form, axes: Axes) -> Form:
 
 
 def _max(x: Form, axes: Axes) -> Form:
-    return fold("max", x, axes, -math.inf)
+    return _extreme("max", x, axes)
 
 
 def _min(x: Form, axes: Axes) -> Form:
-    return fold("min", x, axes, math.inf)
+    return _extreme("min", x, axes)
+
+
+def _extreme(name: str, x: Form, axes: Axes) -> Form:
+    """The largest or smallest element; of none, what every other one passes."""
+    if x.dtype is DataType.BOOL:
+        return cast(_extreme(name, cast(x, DataType.UINT8), axes), DataType.BOOL)
+    if x.dtype.is_float:
+        return fold(name, x, axes, -math.inf if name == "max" else math.inf)
+    limits = np.iinfo(x.dtype.numpy)
+    return fold(name, x, axes, int(limits.min if name == "max" else limits.max))
+
+
+def _arg_extreme(name: str) -> Lowering:
+    def lower(
+        request: Request, x: Form, *, axis: int, keepdims: int, select_last_index: int
+    ) -> Form:
+        best = _extreme(name, x, [axis])
+        hit = binary("eq", x, best)
+        if x.dtype.is_float:
+            hit = binary("or", hit, binary("ne", x, x))
+        if select_last_index:
+            found = fold("max", select(hit, iota(x.shape, axis), -1), [axis], -1)
+        else:
+            none = np.iinfo(np.int64).max
+            found = fold("min", select(hit, iota(x.shape, axis), int(none)), [axis], int(none))
+        return found if keepdims else squeeze(found, [axis])
+
+    return lower
+
+
+def _log_sum_exp(x: Form, axes: Axes) -> Form:
+    """log(sum(exp(x))), without overflow."""
+    best = _max(x, axes)
+    finite = select(binary("lt", unary("abs", best), math.inf), best, 0.0)
+    return unary("log", _sum(unary("exp", x - finite), axes)) + finite
+
+
+def lp_normalization(request: Request, x: Form, axis: int, p: int) -> Form:
+    """Elements divided by the length of their row; a row of zeros stays."""
+    total = _sum(unary("abs", x), [axis]) if p == 1 else unary("sqrt", _sum(x * x, [axis]))
+    return x / select(binary("eq", total, 0.0), 1.0, total)
+
+
+def hardmax(request: Request, x: Form, axis: int) -> Form:
+    """1 at the first largest element along an axis, else 0."""
+    place = _arg_extreme("max")(request, x, axis=axis, keepdims=1, select_last_index=0)
+    assert isinstance(place, Form)
+    return cast(binary("eq", iota(x.shape, axis), place), x.dtype)
 
 
 def _reducing(compute: Callable[[Form, Axes], Form], *, floats: bool = False) -> Lowering:
@@ -127,8 +182,13 @@ def batch_normalization(
 LOWERINGS: Lowerings = {
     ("", "ReduceSum"): _reducing(_sum),
     ("", "ReduceMean"): _reducing(_mean, floats=True),
-    ("", "ReduceMax"): _reducing(_max, floats=True),
-    ("", "ReduceMin"): _reducing(_min, floats=True),
+    ("", "ReduceMax"): _reducing(_max),
+    ("", "ReduceMin"): _reducing(_min),
+    ("", "ReduceLogSumExp"): _reducing(_log_sum_exp, floats=True),
+    ("", "ArgMax"): _arg_extreme("max"),
+    ("", "ArgMin"): _arg_extreme("min"),
+    ("", "Hardmax"): hardmax,
+    ("", "LpNormalization"): lp_normalization,
     ("", "ReduceProd"): _reducing(lambda x, axes: fold("mul", x, axes, 1)),
     ("", "ReduceSumSquare"): _reducing(lambda x, axes: _sum(x * x, axes)),
     ("", "ReduceL1"): _reducing(lambda x, axes: _sum(unary("abs", x), axes)),

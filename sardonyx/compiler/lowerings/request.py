@@ -1,18 +1,24 @@
 """What a lowering is given beside its inputs and attributes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import Form, NotLowered
 from sardonyx.dims import Size
+from sardonyx.loops.nodes import symbols
 from sardonyx.ops.fact import Fact
 
-Agreement = tuple[Size, Size]
-"""Two sizes that a model needs to be equal."""
+
+class Agreement(NamedTuple):
+    """Two sizes that a model needs to be equal; or, `repeats`, the left one may also be 1."""
+
+    left: Size
+    right: Size
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +27,20 @@ class Request:
 
     inputs: tuple[Fact | None, ...]
     outputs: tuple[Fact, ...]
+    constants: tuple[Any, ...]
+    """The elements of each input that is a constant, else None."""
     agreements: list[Agreement]
+    wanted: set[int]
+    """Inputs whose contents the lowering asked for in vain."""
+    bound: Collection[str]
+    """Names of sizes that are known when the node runs."""
 
     def agree(self, left: Size, right: Size) -> Size:
         """The size two axes must share; checked at run time where it is only known then."""
         if left != right:
             if isinstance(left, int) and isinstance(right, int):
                 raise NotLowered(f"sizes {left} and {right} do not agree")
-            self.agreements.append((left, right))
+            self.agreements.append(Agreement(left, right))
         return left if isinstance(left, int) else right
 
     def shape(self, output: int = 0) -> tuple[Size, ...]:
@@ -38,17 +50,43 @@ class Request:
             raise NotLowered("the rank of its output is not known")
         return tuple(size for size in shape if size is not None)
 
+    def told(self, *positions: int) -> tuple[Size, ...]:
+        """The shape of the first output, which inputs at some positions tell if nothing else."""
+        shape = self.shape()
+        if not {name for size in shape for name in symbols(size)} <= set(self.bound):
+            for position in positions:
+                if self.given(position):
+                    self.constant(position, "what tells its shape")
+        return shape
+
+    def sizes(self, position: int, what: str) -> list[Size]:
+        """The elements of an integer input, numbers or sizes that are known when the node runs."""
+        fact = self.inputs[position]
+        found = None if fact is None else fact.sizes()
+        bound = set(self.bound)
+        if found is None or any(size is None or not symbols(size) <= bound for size in found):
+            return [int(item) for item in self.constant(position, what).reshape(-1)]
+        return [size for size in found if size is not None]
+
     def given(self, position: int) -> bool:
         """True where an optional input stands."""
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def constant(self, position: int, what: str) -> NDArray[Any]:
-        """The elements of an input that must be a constant."""
+        """The elements of an input that must be a constant, or fed before the program is made."""
+        value = self.known(position)
+        if value is None:
+            self.wanted.add(position)
+            raise NotLowered(f"{what} is not a constant")
+        return value
+
+    def known(self, position: int) -> NDArray[Any] | None:
+        """The elements of an input where they are known; the lowering does without them too."""
         fact = self.inputs[position]
         value = None if fact is None else fact.constant
         if value is None:
-            raise NotLowered(f"{what} is not a constant")
-        return np.asarray(value)
+            value = self.constants[position]
+        return None if value is None else np.asarray(value)
 
 
 Lowering = Callable[..., Form | tuple[Form, ...]]

@@ -1,0 +1,127 @@
+"""Operators that write elements at indices, as routines: a copy, then one write after another."""
+
+from collections.abc import Callable, Sequence
+
+from sardonyx.compiler.forms import Form, Memories, NotLowered, Room, Routine, results
+from sardonyx.compiler.kernels.nest import pointwise_kernel
+from sardonyx.compiler.lowerings.request import Lowerings, Request
+from sardonyx.dims import Size, product, symbol
+from sardonyx.dtypes import DataType
+from sardonyx.loops.build import constant, kernel, nest
+from sardonyx.loops.nodes import (
+    STORED,
+    Binary,
+    Buffer,
+    Cast,
+    Guard,
+    Kernel,
+    Let,
+    Load,
+    Select,
+    Statement,
+    Store,
+    Value,
+    Whole,
+)
+from sardonyx.loops.rewrite import merge_axes
+
+COMBINE = {"none": "", "add": "add", "mul": "mul", "max": "max", "min": "min"}
+Index = tuple[Size, ...]
+
+
+def scatter_elements(
+    request: Request, x: Form, indices: Form, updates: Form, axis: int, reduction: str
+) -> Form:
+    """Updates written at their own places, but along one axis at the index."""
+    place = axis % len(x.shape)
+
+    def target(names: Index, wanted: Sequence[Size]) -> Index:
+        return (*names[:place], wanted[0], *names[place + 1 :])
+
+    def source(names: Index) -> list[Index]:
+        return [names]
+
+    return _scattered(x, indices, updates, reduction, [place], source, target)
+
+
+def scatter_nd(request: Request, x: Form, indices: Form, updates: Form, reduction: str) -> Form:
+    """Updates, elements or slices, written at indices that lie along the last axis."""
+    depth, around = indices.shape[-1], len(indices.shape) - 1
+    if not isinstance(depth, int):
+        raise NotLowered("how many axes an index has is only known later")
+
+    def target(names: Index, wanted: Sequence[Size]) -> Index:
+        return (*wanted, *names[around:])
+
+    def source(names: Index) -> list[Index]:
+        return [(*names[:around], position) for position in range(depth)]
+
+    return _scattered(x, indices, updates, reduction, list(range(depth)), source, target)
+
+
+def _scattered(
+    x: Form, indices: Form, updates: Form, reduction: str, axes: list[int],
+    source: Callable[[Index], list[Index]], target: Callable[[Index, Sequence[Size]], Index],
+) -> Form:  # fmt: skip
+    """`source` says where the indices for an update stand, `target` where it then goes."""
+    if reduction not in COMBINE:
+        raise NotLowered(f"the reduction '{reduction}' has no native form")
+
+    def write(memories: Memories) -> Sequence[Kernel]:
+        data, chosen, given = memories.arguments
+        (result,) = memories.results
+        names = [f"%u{axis}" for axis in range(len(given.shape))]
+        at = tuple(map(symbol, names))
+        body: list[Statement] = []
+        wanted: list[Size] = []
+        for position, place in enumerate(source(at)):
+            size = data.shape[axes[position]]
+            body.append(Let(f"%w{position}", _from_end(Load(chosen, place), size)))
+            wanted.append(symbol(f"%w{position}"))
+        spot = target(at, wanted)
+        inner: tuple[Statement, ...] = (
+            Store(result, spot, _combined(reduction, Load(result, spot), Load(given, at))),
+        )
+        report = (Store(memories.report, (0,), constant(1, DataType.INT64)),)
+        for axis, index in zip(axes, wanted, strict=True):
+            size = data.shape[axis]
+            body += [Guard(index, 0, report), Guard(size - 1, index, report)]
+            inner = (Guard(-1, index, (Guard(index, size, inner),)),)
+        loops = nest(list(zip(names, given.shape, strict=True)), (*body, *inner))
+        return [copy_kernel(data, result), kernel(loops)]
+
+    routine = Routine((x, indices, updates), (Room(x.shape, x.dtype),), write, product(x.shape))
+    return results(routine)[0]
+
+
+def _from_end(index: Value, size: Size) -> Value:
+    wide = Cast(index, DataType.INT64)
+    negative = Binary("lt", wide, constant(0, DataType.INT64))
+    return Select(negative, Binary("add", wide, Whole(size)), wide)
+
+
+def _combined(reduction: str, before: Load, update: Load) -> Value:
+    dtype = before.buffer.dtype
+    if reduction == "none":
+        return update
+    if dtype is DataType.BOOL:
+        return Binary("or" if reduction in ("add", "max") else "and", before, update)
+    if dtype in STORED:
+        wide = [Cast(item, DataType.FLOAT) for item in (before, update)]
+        return Cast(Binary(COMBINE[reduction], *wide), dtype)
+    return Binary(COMBINE[reduction], before, update)
+
+
+def copy_kernel(source: Buffer, target: Buffer) -> Kernel:
+    """Every element copied."""
+    names = [f"%i{axis}" for axis in range(len(source.shape))]
+    index = tuple(map(symbol, names))
+    body = (Store(target, index, Load(source, index)),)
+    axes, gone = merge_axes(list(zip(names, source.shape, strict=True)), body)
+    return pointwise_kernel(axes, body, gone)
+
+
+LOWERINGS: Lowerings = {
+    ("", "ScatterElements"): scatter_elements,
+    ("", "ScatterND"): scatter_nd,
+}

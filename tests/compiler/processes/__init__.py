@@ -1,0 +1,1 @@
+"""Scripts that `test_threads` runs in processes of their own."""

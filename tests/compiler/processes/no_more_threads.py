@@ -1,0 +1,18 @@
+"""Where the system starts no more threads, those that there are do the work."""
+
+import logging
+import resource
+from pathlib import Path
+
+from sardonyx.compiler.threads import POOL
+from tests.compiler.sharing import feeds, program, run
+
+logging.getLogger("sardonyx").setLevel(logging.ERROR)
+expected = run(2)
+program(64).run(feeds(1))
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+_, hard = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), hard))
+assert run(64) == expected
+assert 1 <= POOL.workers < 63 == POOL.asked
+assert run(64) == expected
