@@ -8,6 +8,7 @@ from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.convert import convert_opset
 from sardonyx.passes.clean_quantization import clean_quantization
 from sardonyx.passes.drop_identities import drop_identities
+from sardonyx.passes.drop_states import drop_states
 from sardonyx.passes.flatten_products import flatten_products
 from sardonyx.passes.fold_constants import fold_constants
 from sardonyx.passes.fold_shapes import fold_shapes
@@ -45,6 +46,7 @@ CLEAN: tuple[Pass, ...] = (
     inline_branches,
     unroll_loops,
     drop_identities,
+    drop_states,
     merge_duplicates,
     remove_dead,
 )
