@@ -17,6 +17,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.graph import Node, Value
 from sardonyx.ops.fact import Sizes
 from sardonyx.passes.make_mask import Mask, make_mask, read_mask
+from sardonyx.passes.read_causal import is_causal
 from sardonyx.passes.read_scores import (
     Scores,
     constant_number,
@@ -68,7 +69,8 @@ def _raise(unit: Unit, root: Node) -> bool:
     masks = tuple(read_mask(unit, item) for item in scores.masks)
     reason = _misfit(unit, scores, v, masks)
     if reason:
-        unit.reasons[f"RaiseAttention: {reason}"] = unit.reasons.get(reason, 0) + 1
+        noted = f"RaiseAttention: {reason}"
+        unit.reasons[noted] = unit.reasons.get(noted, 0) + 1
         return False
     _replace(unit, root, scores, masks, (*between, softmax))
     return True
@@ -156,10 +158,12 @@ def _replace(
     keys, values = _sides(unit, root, key, turn, matched)
     if keys.value is scores.keys:
         keys = _Side(_turn_back(op, scores.keys, root), None, ())
-    mask = make_mask(op, unit, masks, scores.query, scores.keys)
+    joined = keys.joined is not None and values.joined is not None
+    causal = not joined and _sees_the_past(unit, scores, masks)
+    mask = None if causal else make_mask(op, unit, masks, scores.query, scores.keys)
     fed: list[Value | None] = [scores.query, keys.value, values.value, mask]
     if keys.joined is None or values.joined is None:
-        y = op.Attention(*fed, scale=scores.scale)
+        y = op.Attention(*fed, scale=scores.scale, is_causal=1 if causal else None)
     else:
         fed[1], fed[2] = keys.joined.inputs[1], values.joined.inputs[1]
         past = keys.joined.inputs[0], values.joined.inputs[0]
@@ -172,6 +176,16 @@ def _replace(
     every += [side.joined for side in (keys, values) if side.joined is not None]
     record_origin(unit, op.made, matched)
     drop_unused(every)
+
+
+def _sees_the_past(unit: Unit, scores: Scores, masks: tuple[Mask, ...]) -> bool:
+    """True where the only mask, as wide as the scores, is that of causal attention."""
+    if len(masks) != 1:
+        return False
+    query, keys, shape = (unit.shape(item) for item in (scores.query, scores.keys, masks[0].value))
+    if query is None or keys is None or shape is None:
+        return False
+    return shape[-2:] == (query[2], keys[3]) and is_causal(unit, masks[0])
 
 
 def _turn_back(op: RuleBuilder, keys: Value, root: Node) -> Value:

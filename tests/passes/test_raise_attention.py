@@ -258,3 +258,62 @@ def test_subgraphs() -> None:
         HALF, opset=23,
     )  # fmt: skip
     becomes(model, ["If", "Attention", "Neg"], raise_attention)
+
+
+SQUARE = QKV.replace("m,", "n,")
+LENGTHS = "s = Shape<start=2, end=3>(q) l = Squeeze(s, i0)"
+RANGES = f"{LENGTHS} r = Range(z, l, o) k1 = Unsqueeze(r, i0) q1 = Unsqueeze(r, i1)"
+ONES = f"{LENGTHS} ss = Concat<axis=0>(s, s) f = ConstantOfShape<value=bool[1] {{1}}>(ss)"
+COUNTS = ("int64 z = {0}", "int64 o = {1}", "int64[1] i0 = {0}", "int64[1] i1 = {1}")
+
+CAUSAL = [
+    f"{RANGES} w = LessOrEqual(k1, q1)",
+    f"{RANGES} w = GreaterOrEqual(q1, k1)",
+    f"{ONES} w = Trilu<upper=0>(f)",
+    f"{ONES} t4 = Trilu<upper=0>(f) u4 = Unsqueeze(t4, i0) w = Unsqueeze(u4, i0)",
+]
+NOT_CAUSAL = [
+    f"{RANGES} w = LessOrEqual(q1, k1)",
+    f"{RANGES} w = Less(k1, q1)",
+    f"{ONES} w = Trilu<upper=1>(f)",
+    f"{ONES} w = Trilu<upper=0>(f, o)",
+    f"{LENGTHS} r = Range(o, l, o) p1 = Concat<axis=0>(i0, r) k1 = Unsqueeze(p1, i0) "
+    "q1 = Unsqueeze(p1, i1) w = LessOrEqual(k1, q1)",
+]
+
+
+def causal_flags(mask: str, end: str, *more: str) -> list[int]:
+    body = attention(mask=f"{mask} {end}")
+    model = model_of(SQUARE, body, HALF, INFINITE, ZERO, *COUNTS, *more, opset=23)
+    result, _ = run_pass(model, raise_attention)
+    last = result.graph.nodes[-1]
+    assert last.op_type == "Attention"
+    return [last.attribute("is_causal", 0), len([item for item in last.inputs if item])]
+
+
+@pytest.mark.parametrize("mask", CAUSAL)
+@pytest.mark.parametrize("end", ["d = Where(w, c, low)", "e = Where(w, zero, low) d = Add(c, e)"])
+def test_causal_masks(mask: str, end: str) -> None:
+    assert causal_flags(mask, end) == [1, 3]
+
+
+@pytest.mark.parametrize("mask", NOT_CAUSAL)
+def test_masks_that_are_not_causal(mask: str) -> None:
+    fill = "float low = {-3.4028235e38}"
+    body = attention(mask=f"{mask} d = Where(w, c, low)")
+    model = model_of(SQUARE, body, HALF, fill, *COUNTS, opset=23)
+    result, _ = run_pass(model, raise_attention)
+    assert result.graph.nodes[-1].attribute("is_causal", 0) == 0
+
+
+def test_constant_triangles() -> None:
+    fixed = QKV.replace("b,", "1,").replace("n,", "3,").replace("m,", "2,")
+    body = attention(mask="d = Where(w, c, low)")
+    triangle = "bool[3,2] w = {1, 0, 1, 1, 1, 1}"
+    model = model_of(fixed, body, HALF, INFINITE, triangle, opset=23)
+    result = becomes(model, ["Attention"], raise_attention)
+    assert result.graph.nodes[0].attribute("is_causal") == 1
+    added = "float[1,1,3,2] w = {0, -inf, 0, 0, 0, 0}"
+    model = model_of(fixed, attention(mask="d = Add(c, w)"), HALF, added, opset=23)
+    result = becomes(model, ["Attention"], raise_attention)
+    assert result.graph.nodes[0].attribute("is_causal") == 1
