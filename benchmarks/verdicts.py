@@ -11,8 +11,10 @@ import onnxruntime
 import sardonyx as sx
 from benchmarks.models import Feeds, Model
 
-ROUNDS = 15
-"""Times each of two sessions runs, in turns."""
+ROUNDS = range(3, 16)
+"""How often each of two sessions runs, in turns: fewer times where a run is long."""
+PATIENCE = 20.0
+"""Seconds to spend on a model, about."""
 
 
 def session(model: bytes) -> onnxruntime.InferenceSession:
@@ -72,9 +74,10 @@ def print_verdicts(models: Sequence[Model]) -> None:
 
 
 def _seconds(run: onnxruntime.InferenceSession, feeds: Feeds) -> float:
-    begin = time.perf_counter()
+    """Processor time of a run on its one thread, which other load on the machine changes less."""
+    begin = time.process_time()
     run.run(None, feeds)
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def print_times(models: Sequence[Model]) -> None:
@@ -87,9 +90,10 @@ def print_times(models: Sequence[Model]) -> None:
         before = session(model.path.read_bytes())
         after = session(sx.to_bytes(sx.simplify(sx.load(model.path))))
         first, second = [], []
-        repeat = 1 + int(0.02 / max(_seconds(before, feeds), 1e-6))
-        _seconds(after, feeds)
-        for _ in range(ROUNDS):
+        once = max(_seconds(before, feeds), _seconds(after, feeds), 1e-6)
+        repeat = 1 + int(0.02 / once)
+        rounds = min(max(int(PATIENCE / (2 * repeat * once)), ROUNDS[0]), ROUNDS[-1])
+        for _ in range(rounds):
             for times, run in ((first, before), (second, after)):
                 times.append(min(_seconds(run, feeds) for _ in range(repeat)))
         best, middle = min(second) / min(first), np.median(second) / np.median(first)
