@@ -82,7 +82,7 @@ if TYPE_CHECKING:
         get_available_providers,
         set_seed,
     )
-    from sardonyx.runtime.compare import compare_runs
+    from sardonyx.runtime.compare import bisect, compare_runs
     from sardonyx.runtime.inputs import make_inputs
     from sardonyx.viewer import render_html
 
@@ -122,7 +122,7 @@ _HOMES = {
         "ModelMetadata NodeArg OrtValue RunOptions RunProfile SessionOptions SparseValue "
         "c_operator custom_operator get_available_providers set_seed"
     ),
-    "sardonyx.runtime.compare": "compare_runs",
+    "sardonyx.runtime.compare": "bisect compare_runs",
     "sardonyx.runtime.inputs": "make_inputs",
     "sardonyx.viewer": "render_html",
 }
@@ -174,6 +174,7 @@ __all__ = [
     "UnsupportedError",
     "Value",
     "__version__",
+    "bisect",
     "c_operator",
     "check",
     "clone_model",
