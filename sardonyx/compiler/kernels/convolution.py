@@ -28,6 +28,7 @@ from sardonyx.compiler.kernels.tile import (
     tile_statements,
 )
 from sardonyx.compiler.kernels.winograd import suits, winograd_calls
+from sardonyx.compiler.pages import let_go
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
@@ -87,10 +88,14 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
         if alone or suits(form):
             calls, pixel = read_image(reader, form, padded=False)
             make = depthwise_calls if alone else winograd_calls
-            return [*calls, *make(group, reader, pixel, weights, target)]
+            made_calls = make(group, reader, pixel, weights, target)
+            let_go(weights)
+            return [*calls, *made_calls]
     columns //= form.groups
     tile = choose_tile(_rows(form, taps), columns, target)
     calls, right = _right_side(reader, form, weights, tile)
+    if weights is not None:
+        let_go(weights)
     more, pixel = read_image(reader, form, padded=True)
     problem = _Problem(form, group, reader, tile, right, pixel, tuple(taps), depth, columns)
     made = _product_kernel(problem, target)
