@@ -5,6 +5,7 @@ import numpy as np
 from tests.compiler.case import FLOAT, Case, flags, ints, normal, positive
 from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_indexing import CASES as INDEXING
+from tests.compiler.cases_recurrent import CASES as RECURRENT
 from tests.compiler.cases_structure import CASES as STRUCTURE
 
 X = normal(3, 5, 20)
@@ -247,5 +248,5 @@ CASES: list[Case] = [
     ),
 ]
 
-ALL_CASES = [*CASES, *ELEMENTS, *INDEXING, *STRUCTURE]
+ALL_CASES = [*CASES, *ELEMENTS, *INDEXING, *STRUCTURE, *RECURRENT]
 """The cases of all families."""

@@ -8,6 +8,7 @@ from sardonyx.compiler.lowerings import (
     movement,
     pointwise,
     quantization,
+    recurrent,
     reduction,
     resampling,
     scattering,
@@ -16,7 +17,7 @@ from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, 
 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
-    quantization, scattering,
+    quantization, scattering, recurrent,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
