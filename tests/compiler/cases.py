@@ -5,6 +5,7 @@ import numpy as np
 from tests.compiler.case import FLOAT, Case, flags, ints, normal, positive
 from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_indexing import CASES as INDEXING
+from tests.compiler.cases_ordering import CASES as ORDERING
 from tests.compiler.cases_recurrent import CASES as RECURRENT
 from tests.compiler.cases_structure import CASES as STRUCTURE
 
@@ -248,5 +249,5 @@ CASES: list[Case] = [
     ),
 ]
 
-ALL_CASES = [*CASES, *ELEMENTS, *INDEXING, *STRUCTURE, *RECURRENT]
+ALL_CASES = [*CASES, *ELEMENTS, *INDEXING, *STRUCTURE, *RECURRENT, *ORDERING]
 """The cases of all families."""

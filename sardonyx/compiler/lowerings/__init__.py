@@ -6,6 +6,7 @@ from sardonyx.compiler.lowerings import (
     einsum,
     indexing,
     movement,
+    ordering,
     pointwise,
     quantization,
     recurrent,
@@ -17,7 +18,7 @@ from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, 
 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
-    quantization, scattering, recurrent,
+    quantization, scattering, recurrent, ordering,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
