@@ -4,16 +4,35 @@ from collections.abc import Sequence
 
 from sardonyx.compiler.forms import Form, Memories, NotLowered, Room, Routine, results
 from sardonyx.compiler.kernels.nest import parallel_kernel
-from sardonyx.compiler.kernels.sorting import ascending, descending, insert_best, merge_sort
+from sardonyx.compiler.kernels.sorting import (
+    Item,
+    Order,
+    Row,
+    heap_select,
+    keep_first,
+    merge_sort,
+)
 from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.dims import Size, product, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import constant
-from sardonyx.loops.nodes import STORED, Guard, Kernel, Load, Loop, Statement, Store, Whole
+from sardonyx.loops.nodes import (
+    STORED,
+    Buffer,
+    Guard,
+    Kernel,
+    Load,
+    Loop,
+    Statement,
+    Store,
+    Whole,
+)
 
 INT64 = DataType.INT64
-LARGEST_INSERTED = 64
-"""Elements up to which a list is kept in order; more are sorted."""
+LARGEST_LIST = 16
+"""Elements up to which the first ones are kept in registers."""
+SMALLEST_PART = 4
+"""The share of a row, one in so many, up to which a heap of it is cheaper than a sort of all."""
 
 
 def top_k(
@@ -24,53 +43,71 @@ def top_k(
         raise NotLowered(f"the order of {x.dtype.text} has no native form")
     (count,) = request.sizes(1, "how many elements are taken")
     place = axis % len(x.shape)
-    size = x.shape[place]
-    shape = (*x.shape[:place], count, *x.shape[place + 1 :])
-    rows = product([*x.shape[:place], *x.shape[place + 1 :]])
-    short = isinstance(count, int) and count <= LARGEST_INSERTED
-    before = descending if largest else ascending
+    size, others = x.shape[place], (*x.shape[:place], *x.shape[place + 1 :])
+    order, in_row = Order(bool(largest)), _sorted_size(count, size)
 
     def write(memories: Memories) -> Sequence[Kernel]:
-        (keys,), (values, indices) = memories.arguments[:1], memories.results
-        names = [f"%i{number}" for number in range(len(x.shape))]
-        del names[place]
-        outer = list(zip(names, [*x.shape[:place], *x.shape[place + 1 :]], strict=True))
+        (keys,), (values, indices) = memories.arguments, memories.results
+        names = [f"%i{number}" for number in range(len(others))]
         around = tuple(map(symbol, names))
 
         def at(position: Size) -> tuple[Size, ...]:
             return (*around[:place], position, *around[place:])
 
-        report = Store(memories.report, (0,), constant(1, DataType.INT64))
-        body: list[Statement] = [Guard(size, count, (report,))]
-        if short:
-            body += insert_best(
-                lambda item: Load(keys, at(item)), size, values, indices, at, count, before
-            )
-            return [parallel_kernel(outer, body)]
-        row: Size = 0
-        for name, extent in outer:
-            row = row * extent + symbol(name)
-        ordered, places = memories.scratch
+        def store(slot: Size, item: Item) -> tuple[Statement, ...]:
+            return Store(values, at(slot), item.key), Store(indices, at(slot), item.place)
+
+        row = Row(lambda item: Load(keys, at(item)), x.dtype, size, place == len(others))
+        body: Sequence[Statement]
+        if in_row is not None:
+            number: Size = 0
+            for name, extent in zip(names, others, strict=True):
+                number = number * extent + symbol(name)
+            ordered, places = memories.scratch
+            body = _sorted_row(row, count, in_row, order, ordered, places, number)
+            found = (symbol("%sorted"), number, symbol("%item"))
+            item = Item(*(Load(buffer, found) for buffer in memories.scratch))
+            body = (*body, Loop("%item", count, store(symbol("%item"), item)))
+        elif isinstance(count, int) and count:
+            body = keep_first(row, count, order, store)
+        else:
+            body = (Loop("%item", 0, store(0, Item(row.keys(0), Whole(0)))),)
+        report = Store(memories.report, (0,), constant(1, INT64))
+        checked = (Guard(size, count, (report,)), Guard(count - 1, size, tuple(body)))
+        return [parallel_kernel(list(zip(names, others, strict=True)), checked)]
+
+    shape = (*x.shape[:place], count, *x.shape[place + 1 :])
+    rooms = (Room(shape, x.dtype), Room(shape, INT64))
+    scratch: tuple[Room, ...] = ()
+    if in_row is not None:
+        scratch = tuple(Room((2, product(others), in_row), dtype) for dtype in (x.dtype, INT64))
+    return results(Routine((x,), rooms, write, product(x.shape) * 16, scratch))
+
+
+def _sorted_size(count: Size, size: Size) -> Size | None:
+    """How many elements of a row are sorted: the chosen ones, all, or none where few are kept."""
+    if not isinstance(count, int):
+        return size
+    if count <= LARGEST_LIST:
+        return None
+    return size if isinstance(size, int) and count * SMALLEST_PART > size else count
+
+
+def _sorted_row(
+    row: Row, count: Size, in_row: Size, order: Order, keys: Buffer, places: Buffer, number: Size
+) -> list[Statement]:
+    """A row, or the first of it, sorted in memory."""
+    whole = in_row == row.size
+    if isinstance(count, int) and not whole:
+        chosen = heap_select(row, count, order, keys, places, number)
+    else:
         item = symbol("%item")
         fill = (
-            Store(ordered, (0, row, item), Load(keys, at(item))),
-            Store(places, (0, row, item), Whole(item)),
+            Store(keys, (0, number, item), row.keys(item)),
+            Store(places, (0, number, item), Whole(item)),
         )
-        found = (symbol("%sorted"), row, item)
-        take = (
-            Store(values, at(item), Load(ordered, found)),
-            Store(indices, at(item), Load(places, found)),
-        )
-        body += [
-            Loop("%item", size, fill),
-            *merge_sort(ordered, places, row, size, before),
-            Guard(count - 1, size, (Loop("%item", count, take),)),
-        ]
-        return [parallel_kernel(outer, body)]
-
-    scratch = () if short else (Room((2, rows, size), x.dtype), Room((2, rows, size), INT64))
-    rooms = (Room(shape, x.dtype), Room(shape, INT64))
-    return results(Routine((x,), rooms, write, product(x.shape) * 16, scratch))
+        chosen = [Loop("%item", row.size, fill)]
+    return [*chosen, *merge_sort(keys, places, number, in_row, order, ascending=whole)]
 
 
 LOWERINGS: Lowerings = {("", "TopK"): top_k}
