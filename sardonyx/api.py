@@ -3,9 +3,12 @@
 import os
 from typing import Any, BinaryIO
 
+from sardonyx.errors import InputError
 from sardonyx.format import save as format_save
+from sardonyx.format.outline import outline
 from sardonyx.graph import Model
 from sardonyx.passes.fit_version import fit_version
+from sardonyx.passes.stages import STAGES, model_after
 
 
 def save(
@@ -32,3 +35,33 @@ def save(
     """
     fitted = model if compat is None else fit_version(model, compat)
     format_save.save(fitted, target, **options)
+
+
+def stage_names() -> list[str]:
+    """The stages a model goes through from its file to machine code, in order.
+
+    >>> stage_names()
+    ['load', 'upgrade', 'inline', 'infer', 'fuse', 'loops', 'llvm', 'assembly']
+    """
+    from sardonyx.compiler.stages import COMPILED_STAGES
+
+    return [*(name for name, _ in STAGES), *COMPILED_STAGES]
+
+
+def text_after(model: Model, stage: str) -> str:
+    """A model as text after one of `stage_names()`: ONNX's syntax first, then the compiler's own.
+
+    >>> import sardonyx as sx
+    >>> model = sx.load("examples/digits.onnx")
+    >>> "Gemm" in sx.text_after(model, "upgrade"), "define" in sx.text_after(model, "llvm")
+    (True, True)
+    """
+    if stage not in stage_names():
+        raise InputError(
+            f"there is no stage '{stage}'", hint=f"the stages are: {', '.join(stage_names())}"
+        )
+    if stage in dict(STAGES):
+        return outline(model_after(model, stage))
+    from sardonyx.compiler.stages import compiled_text
+
+    return compiled_text(model, stage)

@@ -80,6 +80,10 @@ class ConversionError(SardonyxError):
     """A model cannot be expressed at the version asked for."""
 
 
+class UnlistedTypeError(ConversionError):
+    """An element type is not among those that an operator takes at the version asked for."""
+
+
 class InputError(SardonyxError):
     """What was fed to a model does not fit its inputs."""
 

@@ -384,8 +384,8 @@ class _Emitter(Access):
         if self.lane is None or self.lane.name not in symbols(size):
             return start
         step = self.lane_step(size)
-        assert isinstance(step, int)
-        steps = ir.Constant(ir.VectorType(I64, self.lanes), [step * n for n in range(self.lanes)])
+        numbers = ir.Constant(ir.VectorType(I64, self.lanes), list(range(self.lanes)))
+        steps = self.b.mul(numbers, self.spread(self.integer(step)))
         return self.b.add(self.spread(start), steps)
 
     def widened(self, value: Any, type_: Any) -> Any:

@@ -12,7 +12,7 @@ from sardonyx.compiler.emit_engine import host_target
 from sardonyx.compiler.emit_program import emit_program
 from sardonyx.compiler.expand import lower_model
 from sardonyx.compiler.forms import Form, Source
-from sardonyx.compiler.lower import Lowered
+from sardonyx.compiler.lower import Cut, Lowered
 from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.reference import run_reference
 from sardonyx.compiler.segment import Kernels, Segment
@@ -44,8 +44,8 @@ class Program:
     """A compiled model. Runs may go on at the same time in several threads."""
 
     def __init__(
-        self, evaluator: Evaluator, steps: Sequence["Segment | Node"], stored: dict[Value, Form],
-        lowered: Lowered, explanations: list[Explanation], team: Team,
+        self, evaluator: Evaluator, steps: Sequence["Segment | Node | Cut"],
+        stored: dict[Value, Form], lowered: Lowered, explanations: list[Explanation], team: Team,
     ) -> None:  # fmt: skip
         self._evaluator = evaluator
         self._graph = evaluator.graph
@@ -132,6 +132,8 @@ class Program:
                     step.outputs, step.run(given, sizes, self._team), strict=True
                 ):
                     arrays[form] = array
+            elif isinstance(step, Cut):
+                self._run_cut(step, values, arrays, sizes)
             else:
                 self._run_reference(step, values, arrays, sizes)
         results = [self._result(value, values, arrays) for value in self._graph.outputs]
@@ -153,6 +155,15 @@ class Program:
         for output, array in zip(node.outputs, made, strict=False):
             values[output] = array
             self._learn(sizes, output, array)
+        self._agree(sizes)
+
+    def _run_cut(
+        self, cut: Cut, values: dict[Value, Any], arrays: dict[Form, Any], sizes: dict[str, int]
+    ) -> None:
+        whole, count = (self._result(item, values, arrays) for item in (cut.whole, cut.count))
+        part = whole[(slice(None),) * cut.axis + (slice(int(count[0])),)]
+        values[cut.output] = part.copy() if part.size < whole.size else whole
+        self._learn(sizes, cut.output, values[cut.output])
         self._agree(sizes)
 
     def _result(self, value: Value, values: dict[Value, Any], arrays: dict[Form, Any]) -> Any:

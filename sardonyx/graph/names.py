@@ -6,6 +6,8 @@ from sardonyx.graph.graph import Graph
 class Names:
     """The names in a graph, the graphs inside it and those around it; makes new ones.
 
+    Values and nodes share them: some runtimes refuse two nodes of one name.
+
     >>> graph = Graph("g")
     >>> _ = graph.add_input("x")
     >>> names = Names(graph)
@@ -23,6 +25,7 @@ class Names:
             self._taken.update(value.name for value in part.values())
             self._taken.update(value.name for value in part.outputs)
             for node in part.nodes:
+                self._taken.add(node.name)
                 self._taken.update(value.name for value in node.inputs if value is not None)
 
     def fresh(self, wish: str) -> str:

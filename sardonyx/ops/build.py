@@ -31,10 +31,12 @@ class Builder:
 
     def __init__(
         self, graph: Graph, opset: int, before: Node | None = None, names: Names | None = None,
-        *, constants_as_nodes: bool = False,
+        *, constants_as_nodes: bool = False, keep_types: bool = False,
     ) -> None:  # fmt: skip
         self.graph = graph
         self.opset = opset
+        self.keep_types = keep_types
+        """True where element types may stay that the operators of this opset do not list."""
         self._before = before
         self._names = names or Names(graph)
         self._constants_as_nodes = constants_as_nodes
@@ -69,7 +71,7 @@ class Builder:
             values.pop()
         kept = {key: _refer(key, value) for key, value in attributes.items() if value is not None}
         made = [self._names.fresh(wish) for _ in range(outputs)]
-        name = wish if self._before is not None else ""
+        name = made[0] if self._before is not None and made else ""
         node = Node(op_type, values, made, kept, domain=domain, name=name)
         self._place(node)
         return node.outputs[0] if outputs == 1 else node.outputs
@@ -112,8 +114,9 @@ class Builder:
     def inside(self, name: str) -> "Builder":
         """A builder for a new graph that will be an attribute of a node in this one."""
         return Builder(
-            Graph(name), self.opset, None, self._names, constants_as_nodes=self._constants_as_nodes
-        )
+            Graph(name), self.opset, None, self._names,
+            constants_as_nodes=self._constants_as_nodes, keep_types=self.keep_types,
+        )  # fmt: skip
 
     def input(self, name: str, type: Type | None = None) -> Value:
         """A new input of the graph, with a name like `name`."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from sardonyx.dims import Expression
 from sardonyx.dtypes import DataType, data_type, from_numpy
-from sardonyx.errors import ConversionError, EvaluationError, InferenceError
+from sardonyx.errors import ConversionError, EvaluationError, InferenceError, UnlistedTypeError
 from sardonyx.graph import Node, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.element_type import element_type
@@ -204,8 +204,55 @@ class Cast(Operator):
                 raise ConversionError(f"'{name}' is not an element type")
             node.set_attribute("to", int(DataType[name]))
 
+    def downgrade_24(node: Node, build: Builder) -> None:
+        if data_type(node.attribute("to")) != DataType.FLOAT8E8M0:
+            node.attributes.pop("round_mode", None)
+
+    def downgrade_19(node: Node, build: Builder) -> Any:
+        kind, saturate = data_type(node.attribute("to")), node.attribute("saturate", 1)
+        node.attributes.pop("saturate", None)
+        if saturate or kind not in _MAY_OVERFLOW:
+            return None
+        (x,) = node.inputs
+        return None if x is None else cast_value(build, x, kind, saturate=0)
+
     def downgrade_6(node: Node, build: Builder) -> None:
         node.set_attribute("to", data_type(node.attribute("to")).name)
+
+
+_MAY_OVERFLOW = _FLOAT8 | {DataType.FLOAT8E8M0}
+_OVERFLOW_TO_NAN = {
+    DataType.FLOAT8E4M3FN: np.nextafter(np.float64(464), np.inf),
+    DataType.FLOAT8E4M3FNUZ: np.float64(248),
+    DataType.FLOAT8E5M2FNUZ: np.float64(61440),
+}
+"""Types without infinities, and the least magnitude that does not round to one of their numbers."""
+
+
+def cast_value(
+    build: Builder, x: Value, kind: DataType, *, saturate: int = 1, round_mode: str = "up"
+) -> Any:
+    """x in another element type, at any opset at which that can be said."""
+    for given in (kind, element_type(x)):
+        _require(given, build)
+    if round_mode != "up" and kind == DataType.FLOAT8E8M0 and build.opset < 24:
+        raise ConversionError("the attribute 'round_mode' is not there before opset 24")
+    rounding = round_mode if kind == DataType.FLOAT8E8M0 and round_mode != "up" else None
+    limit = saturate if kind in _MAY_OVERFLOW else None
+    if limit == 0 and build.opset < 19:
+        x, limit = _spoil_overflow(build, x, kind), None
+    return build.Cast(
+        x, to=int(kind), saturate=limit if build.opset >= 19 else None, round_mode=rounding
+    )
+
+
+def _spoil_overflow(build: Builder, x: Value, kind: DataType) -> Any:
+    """NaN in the place of what overflows without saturation."""
+    if kind not in _OVERFLOW_TO_NAN:
+        raise ConversionError(f"saturate=0 with {kind.text} cannot be said before opset 19")
+    wide = build.Cast(x, to=int(DataType.DOUBLE))
+    fits = build.Less(build.Abs(wide), _OVERFLOW_TO_NAN[kind])
+    return build.Where(fits, wide, np.float64(np.nan))
 
 
 class CastLike(Operator):
@@ -243,23 +290,17 @@ class CastLike(Operator):
         kind = element_type(target)
         if kind is None:
             raise ConversionError(f"the element type of '{target.name}' is not known")
-        for given in (kind, element_type(x)):
-            _require(given, build.opset)
-        narrow = kind in _FLOAT8 or kind == DataType.FLOAT8E8M0
-        return build.Cast(
-            x,
-            to=int(kind),
-            saturate=saturate if narrow and build.opset >= 19 else None,
-            round_mode=round_mode if kind == DataType.FLOAT8E8M0 else None,
-        )
+        return cast_value(build, x, kind, saturate=saturate, round_mode=round_mode)
 
 
-def _require(kind: DataType | None, opset: int) -> None:
+def _require(kind: DataType | None, build: Builder) -> None:
     """A blocker where an element type cannot be cast yet."""
-    version = Cast.at(opset)
+    version = Cast.at(build.opset)
     assert version is not None
-    if kind is not None and f"tensor({kind.text})" not in version.types(version.inputs[0]):
-        raise ConversionError(f"{kind.text} is not allowed in opset {opset}")
+    if kind is None or build.keep_types:
+        return
+    if f"tensor({kind.text})" not in version.types(version.inputs[0]):
+        raise UnlistedTypeError(f"{kind.text} is not allowed in opset {build.opset}")
 
 
 class BitCast(Operator):
@@ -291,12 +332,48 @@ class BitCast(Operator):
 
     def function(build: Builder, x: Value, to: int) -> Any:
         # Between integers of one width, a cast keeps the bits.
-        source = element_type(x)
-        if source == to:
+        source, kind = element_type(x), data_type(to)
+        if source == kind:
             return build.Identity(x)
-        if _holds_whole_numbers(source) and _holds_whole_numbers(data_type(to)):
+        if _holds_whole_numbers(source) and _holds_whole_numbers(kind):
             return build.Cast(x, to=to)
+        if source is not None and source.is_integer and kind in _FRACTION_BITS:
+            return _read_float(build, x, kind)
         raise ConversionError("the bits of floats cannot be read before opset 26")
+
+
+_FRACTION_BITS = {
+    DataType.FLOAT16: 10,
+    DataType.BFLOAT16: 7,
+    DataType.FLOAT: 23,
+    DataType.DOUBLE: 52,
+}
+_UNSIGNED = {16: DataType.UINT16, 32: DataType.UINT32, 64: DataType.UINT64}
+
+
+def _read_float(build: Builder, x: Value, kind: DataType) -> Any:
+    """The number whose bits are a whole number, computed; every NaN is the usual one."""
+    fraction_bits = _FRACTION_BITS[kind]
+    exponent_bits = kind.bits - 1 - fraction_bits
+    bias = 2 ** (exponent_bits - 1) - 1
+    codes = build.Cast(build.Cast(x, to=int(_UNSIGNED[kind.bits])), to=int(DataType.UINT64))
+
+    def field(low: int, count: int) -> Any:
+        top = build.BitShift(codes, np.uint64(64 - low - count), direction="LEFT")
+        return build.Cast(
+            build.BitShift(top, np.uint64(64 - count), direction="RIGHT"), to=int(DataType.DOUBLE)
+        )
+
+    none, one, infinity, not_a_number = (np.float64(item) for item in (0, 1, np.inf, np.nan))
+    fraction, exponent = field(0, fraction_bits), field(fraction_bits, exponent_bits)
+    whole = build.Min(exponent, one)
+    scaled = build.Add(whole, build.Mul(fraction, np.float64(2.0**-fraction_bits)))
+    power = build.Pow(np.float64(2), build.Sub(build.Max(exponent, one), np.float64(bias)))
+    extreme = build.Where(build.Greater(fraction, none), not_a_number, infinity)
+    is_extreme = build.Greater(exponent, np.float64(2 * bias))
+    size = build.Where(is_extreme, extreme, build.Mul(scaled, power))
+    sign = build.Sub(one, build.Mul(field(kind.bits - 1, 1), np.float64(2)))
+    return build.Cast(build.Mul(size, sign), to=int(kind))
 
 
 def _holds_whole_numbers(kind: DataType | None) -> bool:

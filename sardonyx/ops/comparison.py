@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.graph import Value
+from sardonyx.graph import Node, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.early_opsets import align_second_input, state_broadcast
+from sardonyx.ops.element_type import element_type
 from sardonyx.ops.elementwise import one_type
 from sardonyx.ops.fact import Fact, broadcast, tensor
 from sardonyx.ops.operator import Operator
@@ -97,6 +98,19 @@ class Equal(_Relation):
 
     def reference(a: Array, b: Array) -> Array:
         return np.asarray(a == b).astype(np.bool_, copy=False)
+
+    def downgrade_19(node: Node, build: Builder) -> None:
+        if element_type(node.inputs[0]) == DataType.STRING:
+            node.set_inputs(_number_texts(build, *node.inputs))
+
+
+def _number_texts(build: Builder, a: Any, b: Any) -> list[Value]:
+    """Whole numbers in the place of texts, equal where those are."""
+    flat = build.Concat(build.Reshape(a, [-1]), build.Reshape(b, [-1]), axis=0)
+    _, _, numbers, _ = build.Unique(flat, outputs=4)
+    size, rest = build.Reshape(build.Size(a), [1]), [np.iinfo(np.int64).max]
+    first, second = build.Slice(numbers, [0], size), build.Slice(numbers, size, rest)
+    return [build.Reshape(first, build.Shape(a)), build.Reshape(second, build.Shape(b))]
 
 
 class Greater(_Relation):

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from logging import getLogger
+from typing import Literal
 
-from sardonyx.errors import ConversionError, SardonyxError
+from sardonyx.errors import ConversionError, SardonyxError, UnlistedTypeError
 from sardonyx.graph import Graph, Model, Node, Opsets, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.graph.names import Names
@@ -16,6 +18,9 @@ from sardonyx.ops.replace import replace_node
 from sardonyx.ops.signature import Signature
 from sardonyx.ops.widen import Types, widen
 
+_log = getLogger("sardonyx")
+TypeRule = Literal["strict", "keep"]
+"""What to do with element types that an older version does not list and no others can stand for."""
 Failed = Callable[[Node, SardonyxError], None]
 """Told of a node that cannot be converted, and why."""
 
@@ -27,12 +32,17 @@ class Blocker:
     node: str
     reason: str
     nearest: int
+    of_type: bool
 
 
 def convert_opset(
-    model: Model, version: int, domain: str = "", catalog: Catalog | None = None
-) -> Model:
+    model: Model, version: int, domain: str = "", catalog: Catalog | None = None,
+    *, types: TypeRule = "strict",
+) -> Model:  # fmt: skip
     """A copy of `model` in which `domain` has `version`; raises with every node in the way.
+
+    With `types="keep"`, element types that an older version does not list stay where nothing else
+    can be said: for runtimes that take them. Those nodes are logged, and `sx.check` finds them.
 
     >>> import sardonyx as sx
     >>> model = sx.load_text('<ir_version: 8, opset_import: ["": 11]>'
@@ -45,6 +55,8 @@ def convert_opset(
     newest = NEWEST_OPSETS.get(domain)
     if not current:
         raise ConversionError(f"the model does not import the operator set '{domain or 'ai.onnx'}'")
+    if types not in ("strict", "keep"):
+        raise ConversionError(f"types='{types}' is not known", hint="give 'strict' or 'keep'")
     for wanted in (current, version):
         if wanted < 1 or (newest is not None and wanted > newest):
             raise ConversionError(
@@ -54,7 +66,7 @@ def convert_opset(
     if version >= current:
         upgrade_model(twin, {domain: version}, catalog)
     else:
-        downgrade_model(twin, version, domain, catalog)
+        downgrade_model(twin, version, domain, catalog, types=types)
     return twin
 
 
@@ -163,27 +175,54 @@ def apply_hook(node: Node, hook: Callable[..., object], build: Builder) -> None:
 
 
 def downgrade_model(
-    model: Model, version: int, domain: str = "", catalog: Catalog | None = None
-) -> None:
+    model: Model, version: int, domain: str = "", catalog: Catalog | None = None,
+    *, types: TypeRule = "strict",
+) -> None:  # fmt: skip
     """Bring a model, in place, down to `version` of one operator set."""
     operators = standard() if catalog is None else catalog
     blockers: dict[Node, Blocker] = {}
-    with _declared_types(model, operators) as types:
+    keep = types == "keep"
+    outside: list[str] = []
+    with _declared_types(model, operators) as type_of:
         for opsets, roots, as_nodes in _units(model):
             for spelling in [item for item in opsets if canonical_domain(item) == domain]:
                 while opsets[spelling] > version:
                     changed = _changed(operators, domain, opsets[spelling] - 1)
                     opsets[spelling] -= 1
-                    step = _Step(operators, changed, domain, opsets[spelling], types, as_nodes)
+                    opset = opsets[spelling]
+                    step = _Step(operators, changed, domain, opset, type_of, as_nodes, keep)
                     for graph in [part for root in roots for part in root.walk()]:
                         step.graph(graph, blockers)
+        if keep:
+            outside = [*_outside(model, version, domain, operators, type_of)]
     if blockers:
-        nearest = max(blocker.nearest for blocker in blockers.values())
-        lines = "; ".join(f"{item.node}: {item.reason}" for item in [*blockers.values()][:20])
-        raise ConversionError(
-            f"the model cannot be said in opset {version}: {lines}",
-            hint=f"the lowest opset that works is {nearest}",
-        )
+        raise _refusal(version, [*blockers.values()])
+    if outside:
+        _log.warning("outside of opset %d: %s", version, "; ".join(outside[:20]))
+
+
+def _refusal(version: int, blockers: list[Blocker]) -> ConversionError:
+    nearest = max(blocker.nearest for blocker in blockers)
+    lines = "; ".join(f"{item.node}: {item.reason}" for item in blockers[:20])
+    hint = f"the lowest opset that works is {nearest}"
+    if all(blocker.of_type for blocker in blockers):
+        hint += "; for a runtime that takes these types at older opsets, types='keep' leaves them"
+    return ConversionError(f"the model cannot be said in opset {version}: {lines}", hint=hint)
+
+
+def _outside(
+    model: Model, version: int, domain: str, operators: Catalog, types: Types
+) -> Iterator[str]:
+    """Nodes with types that their operators do not take at a version, and which."""
+    for graph in model.graphs():
+        for node in graph.nodes:
+            operator = operators.get((canonical_domain(node.domain), node.op_type))
+            if operator is None or canonical_domain(node.domain) != domain:
+                continue
+            signature = operator.at(version)
+            reason = "" if signature is None else wrong_type(node, signature, types)
+            if reason:
+                yield f"{node.where()}: {reason}"
 
 
 @contextmanager
@@ -223,6 +262,13 @@ class _Step:
     opset: int
     types: Types
     constants_as_nodes: bool
+    keep_types: bool
+
+    def _builder(self, graph: Graph, node: Node, names: Names) -> Builder:
+        return Builder(
+            graph, self.opset, node, names,
+            constants_as_nodes=self.constants_as_nodes, keep_types=self.keep_types,
+        )  # fmt: skip
 
     def graph(self, graph: Graph, blockers: dict[Node, Blocker]) -> None:
         """Downgrade the nodes of a graph; note those that cannot be."""
@@ -232,16 +278,15 @@ class _Step:
             if operator is None or canonical_domain(node.domain) != self.domain or node in blockers:
                 continue
             names = names or Names(graph)
-            build = Builder(
-                graph, self.opset, node, names, constants_as_nodes=self.constants_as_nodes
-            )
+            build = self._builder(graph, node, names)
             where, inputs = node.where(), node.inputs
             try:
                 self._node(node, operator, build)
                 for made in build.made:
                     self._fit(made, names)
             except ConversionError as error:
-                blockers[node] = Blocker(where, error.what, self.opset + 1)
+                of_type = isinstance(error, UnlistedTypeError)
+                blockers[node] = Blocker(where, error.what, self.opset + 1, of_type)
             else:
                 _drop_unused(graph, inputs)
 
@@ -257,14 +302,15 @@ class _Step:
         elif older is None or older.deprecated:
             _expand(node, operator, current, build)
             return
-        reason = misfit(node, current, older)
+        reason, refusal = misfit(node, current, older), ConversionError
         if not reason:
-            reason = wrong_type(node, older, self.types)
+            reason, refusal = wrong_type(node, older, self.types), UnlistedTypeError
             if not reason or widen(node, operator, older, build, self.types, self.operators):
                 return
-        if hook is not None or operator.function is None:
-            raise ConversionError(f"{reason} before opset {current.since}")
-        _expand(node, operator, current, build)
+        if hook is None and operator.function is not None:
+            _expand(node, operator, current, build)
+        elif refusal is ConversionError or not self.keep_types:
+            raise refusal(f"{reason} before opset {current.since}")
 
     def _fit(self, node: Node, names: Names) -> None:
         """Let a node that a hook made compute in types that its operator takes."""
@@ -274,11 +320,10 @@ class _Step:
             return
         reason = wrong_type(node, version, self.types)
         if reason:
-            build = Builder(
-                node.graph, self.opset, node, names, constants_as_nodes=self.constants_as_nodes
-            )
-            if not widen(node, operator, version, build, self.types, self.operators):
-                raise ConversionError(f"{node.op_type} would be needed, and {reason}")
+            build = self._builder(node.graph, node, names)
+            widened = widen(node, operator, version, build, self.types, self.operators)
+            if not widened and not self.keep_types:
+                raise UnlistedTypeError(f"{node.op_type} would be needed, and {reason}")
 
 
 def _drop_unused(graph: Graph, values: tuple[Value | None, ...]) -> None:

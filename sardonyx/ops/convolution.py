@@ -20,6 +20,7 @@ from sardonyx.ops.sliding import (
     output_sizes,
     pad_pairs,
     per_axis,
+    require_kernel,
     slide,
 )
 
@@ -162,8 +163,7 @@ def _spread_sizes(
     """Sizes of a transposed convolution's result, and how much is cut off before each axis."""
     rank = len(sizes)
     strides, dilations = per_axis(strides, rank, "strides"), per_axis(dilations, rank, "dilations")
-    if len(kernel) != rank:
-        raise InferenceError(f"kernel_shape has {len(kernel)} axes, the image {rank}")
+    require_kernel(kernel, rank)
     pairs = pad_pairs(None if auto_pad == "VALID" else pads, rank)
     outputs, begins = [], []
     for axis, (size, taps) in enumerate(zip(sizes, kernel, strict=True)):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import ConversionError
+from sardonyx.errors import ConversionError, UnlistedTypeError
 from sardonyx.graph import Attribute, AttributeType, Node, TensorType, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.catalog import canonical_domain, standard
@@ -97,12 +97,12 @@ def cast_like(build: Builder, value: Value, like: Value) -> Any:
     return build.Cast(value, to=int(kind))
 
 
-def refuse(node: Node, *kinds: DataType) -> None:
-    """Raise where an input or output of a node has one of these element types."""
+def refuse(node: Node, build: Builder, *kinds: DataType) -> None:
+    """Raise where a node's input or output has one of these element types, unless they are kept."""
     for value in (*node.inputs, *node.outputs):
         kind = element_type(value)
-        if kind in kinds:
-            raise ConversionError(f"{kind.text} is not allowed before this opset")
+        if kind in kinds and not build.keep_types:
+            raise UnlistedTypeError(f"{kind.text} is not allowed before this opset")
 
 
 def constant_value(value: Value | None) -> Any:

@@ -1,10 +1,14 @@
 # mypy: disable-error-code="misc"
 """Linear models of `ai.onnx.ml`."""
 
+from typing import Any
+
 import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EvaluationError
+from sardonyx.graph import Value
+from sardonyx.ops.build import Builder
 from sardonyx.ops.fact import Fact, tensor
 from sardonyx.ops.ml_scores import (
     Labels,
@@ -13,6 +17,7 @@ from sardonyx.ops.ml_scores import (
     one_label,
     row_count,
     rows,
+    through_numbers,
     transform,
     two_columns,
     vector,
@@ -70,6 +75,9 @@ class LinearClassifier(Operator):
         if len(names) == 2:
             return chosen, two_columns(score, post_transform, probability=True)
         return chosen, transform(scores, post_transform)
+
+    def function(build: Builder, x: Value, **given: Any) -> Any:
+        return through_numbers(build, "LinearClassifier", x, given)
 
 
 class LinearRegressor(Operator):

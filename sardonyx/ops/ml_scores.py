@@ -4,12 +4,15 @@ Scores in one column are left alone by every transform but PROBIT, as onnxruntim
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
-from sardonyx.errors import EvaluationError, InferenceError
+from sardonyx.errors import ConversionError, EvaluationError, InferenceError
+from sardonyx.graph import Value
+from sardonyx.ops.build import Builder
 from sardonyx.ops.fact import Fact, tensor
 from sardonyx.ops.precision import Array
 
@@ -42,6 +45,20 @@ def labels_of(labels: Labels) -> Array:
     if strings:
         return np.array(strings, object)
     return np.array(integers or (), np.int64)
+
+
+def through_numbers(build: Builder, op_type: str, x: Value, given: dict[str, Any]) -> Any:
+    """A classifier whose labels are strings, as one of numbers and an encoder of those."""
+    names = given.pop("classlabels_strings")
+    if not names or len(names) < 2:
+        raise ConversionError(f"{op_type} is a function of others only with strings as labels")
+    key = "classlabels_ints" if "classlabels_ints" in given else "classlabels_int64s"
+    given = {name: item for name, item in given.items() if item is not None}
+    given[key] = places = list(range(len(names)))
+    domain = "ai.onnx.ml"
+    label, scores = build.node(op_type, (x,), 2, domain, given)
+    named = build.LabelEncoder(label, domain=domain, keys_int64s=places, values_strings=list(names))
+    return named, scores
 
 
 def label_fact(labels: Labels, x: Fact) -> Fact:

@@ -23,6 +23,7 @@ from sardonyx.ops.ml_scores import (
     labels_of,
     one_label,
     row_count,
+    through_numbers,
     transform,
     two_columns,
 )
@@ -109,6 +110,9 @@ class TreeEnsembleClassifier(Operator):
             scores[:, 0] += base[0]
         best = np.where(present, scores, -np.inf).argmax(1)
         return names[best], transform(scores.astype(np.float32), post_transform)
+
+    def function(build: Builder, x: Value, **given: Any) -> Any:
+        return through_numbers(build, "TreeEnsembleClassifier", x, given)
 
     downgrade_3 = _drop_tensors
 

@@ -24,6 +24,7 @@ from sardonyx.ops.sliding import (
     output_sizes,
     pad_pairs,
     per_axis,
+    require_kernel,
     slide,
 )
 
@@ -381,8 +382,7 @@ class MaxUnpool(Operator):
 
 def _unpooled(shape: Any, kernel: Ints, pads: Ints | None, strides: Ints | None) -> tuple[Any, ...]:
     rank = len(kernel)
-    if len(shape) != rank + 2:
-        raise InferenceError(f"kernel_shape has {rank} axes, the image {len(shape) - 2}")
+    require_kernel(tuple(kernel), len(shape) - 2)
     strides, pairs = per_axis(strides, rank, "strides"), pad_pairs(pads, rank)
     return (*shape[:2], *(
         None if size is None else (size - 1) * stride - begin - end + taps

@@ -9,7 +9,7 @@ from sardonyx.dtypes import DataType, data_type, from_numpy
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Node, Value
 from sardonyx.ops.build import Builder
-from sardonyx.ops.cast import cast
+from sardonyx.ops.cast import cast, cast_value
 from sardonyx.ops.early_opsets import known_rank, known_shape
 from sardonyx.ops.element_type import element_type, refuse
 from sardonyx.ops.fact import Fact, axis_of, tensor
@@ -105,7 +105,8 @@ class QuantizeLinear(Operator):
         offset = 0 if zero is None else spread(zero, x.shape, axis, block_size).astype(np.float32)
         if to.is_integer:
             return _saturated(np.asarray(np.rint(level).astype(np.float64) + offset), to)
-        return cast(np.asarray(level + offset), to, saturate=bool(saturate))
+        moved = np.where(offset == 0, level, level + offset)  # -0.0 + 0 would be 0
+        return cast(moved, to, saturate=bool(saturate))
 
     def upgrade_13(node: Node, build: Builder) -> None:
         # From opset 19 on, x has the scale's type.
@@ -113,7 +114,7 @@ class QuantizeLinear(Operator):
             node.replace_input(0, build.Cast(node.inputs[0], to=int(DataType.FLOAT)))
 
     def downgrade_23(node: Node, build: Builder) -> None:
-        refuse(node, DataType.FLOAT4E2M1)
+        refuse(node, build, DataType.FLOAT4E2M1)
         precision = node.attribute("precision", 0)
         node.attributes.pop("precision", None)
         if precision:
@@ -123,7 +124,7 @@ class QuantizeLinear(Operator):
             node.replace_input(0, build.Cast(node.inputs[0], to=int(wanted)))
 
     def downgrade_21(node: Node, build: Builder) -> Any:
-        refuse(node, DataType.INT4, DataType.UINT4)
+        refuse(node, build, DataType.INT4, DataType.UINT4)
         x, scale, zero = (*node.inputs, None)[:3]
         block_size, output = node.attribute("block_size", 0), node.attribute("output_dtype", 0)
         to = output or (element_type(zero) if zero is not None else DataType.UINT8)
@@ -131,18 +132,26 @@ class QuantizeLinear(Operator):
         node.attributes.pop("block_size", None)
         if block_size or to in _WIDE_INTEGERS:
             axis = node.attribute("axis", 1)
-            return _spelled_out_quantize(build, x, scale, zero, axis, block_size, to)
+            saturate = node.attribute("saturate", 1)
+            return _spelled_out_quantize(build, x, scale, zero, axis, block_size, to, saturate)
         if output and zero is None and output != DataType.UINT8:
             zeros = build.Expand(np.float32(0), build.Shape(scale))
             node.set_inputs([x, scale, build.Cast(zeros, to=output)])
         return None
 
-    def downgrade_19(node: Node, build: Builder) -> None:
-        refuse(node, *_FLOAT8)
+    def downgrade_19(node: Node, build: Builder) -> Any:
+        refuse(node, build, *_FLOAT8)
+        saturate = node.attribute("saturate", 1)
         node.attributes.pop("saturate", None)
+        x, scale, zero = (*node.inputs, None)[:3]
+        to = element_type(zero)
+        if not saturate and to in _FLOAT8:
+            axis = node.attribute("axis", 1)
+            return _spelled_out_quantize(build, x, scale, zero, axis, 0, to, saturate)
         for place in (0, 1):
             if element_type(node.inputs[place]) in (*_HALVES, DataType.INT32):
                 node.replace_input(place, build.Cast(node.inputs[place], to=int(DataType.FLOAT)))
+        return None
 
     def downgrade_13(node: Node, build: Builder) -> None:
         _refuse_axis(node)
@@ -211,7 +220,7 @@ class DequantizeLinear(Operator):
         return np.asarray(level.astype(np.float32) * factor).astype(to)
 
     def downgrade_23(node: Node, build: Builder) -> Any:
-        refuse(node, DataType.FLOAT4E2M1)
+        refuse(node, build, DataType.FLOAT4E2M1)
         output, scale = node.attribute("output_dtype", 0), node.inputs[1]
         node.attributes.pop("output_dtype", None)
         kind = element_type(scale)
@@ -223,7 +232,7 @@ class DequantizeLinear(Operator):
         return build.Cast(result, to=output)
 
     def downgrade_21(node: Node, build: Builder) -> Any:
-        refuse(node, DataType.INT4, DataType.UINT4)
+        refuse(node, build, DataType.INT4, DataType.UINT4)
         x, scale, zero = (*node.inputs, None)[:3]
         block_size = node.attribute("block_size", 0)
         node.attributes.pop("block_size", None)
@@ -239,7 +248,7 @@ class DequantizeLinear(Operator):
         return build.CastLike(wide, scale)
 
     def downgrade_19(node: Node, build: Builder) -> Any:
-        refuse(node, *_FLOAT8)
+        refuse(node, build, *_FLOAT8)
         kind = element_type(node.inputs[1])
         if kind not in _HALVES:
             return None
@@ -272,15 +281,20 @@ def _spelled_out_quantize(
     axis: int,
     block_size: int,
     to: int | None,
+    saturate: int,
 ) -> Any:
     if to is None:
         raise ConversionError("the zero point's element type is not known")
+    kind = data_type(to)
     level = build.Div(x, _spread_values(build, x, scale, axis, block_size))
-    level = build.Round(build.Cast(level, to=int(DataType.FLOAT)))
+    level = build.Cast(level, to=int(DataType.FLOAT))
+    level = build.Round(level) if kind.is_integer else level
     if zero is not None:
         offset = build.Cast(zero, to=int(DataType.FLOAT))
         level = build.Add(level, _spread_values(build, x, offset, axis, block_size))
-    limits = ml_dtypes.iinfo(data_type(to).numpy)  # type: ignore[no-untyped-call]
+    if not kind.is_integer:
+        return cast_value(build, level, kind, saturate=saturate)
+    limits = ml_dtypes.iinfo(kind.numpy)  # type: ignore[no-untyped-call]
     low, high = np.float32(limits.min), np.float32(limits.max)
     return build.Cast(build.Clip(level, low, high), to=int(to))
 

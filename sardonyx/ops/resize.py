@@ -1,6 +1,7 @@
 # mypy: disable-error-code="misc, no-any-return"
 """Images and other tensors resampled to other sizes."""
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -228,10 +229,8 @@ def resize_lines(
             raise EvaluationError(f"factors must be above zero: {scales.tolist()}")
         lines = []
         for size, scale, (start, end) in zip(shape, scales, regions, strict=True):
-            part = np.float32(size) * np.float32(end - start)
-            lines.append(
-                (int(np.floor(part * np.float32(scale))), float(scale), float(scale) * size)
-            )
+            wanted = _scaled_size(size, scale, np.float32(end - start))
+            lines.append((wanted, float(scale), float(scale) * size))
     else:
         raise EvaluationError("neither sizes nor scales are given")
     pairs = zip(shape, lines, regions, strict=True)
@@ -308,7 +307,7 @@ def _scaled(size: Size | None, factor: float, extent: np.float32) -> Size | None
     if size is None:
         return None
     if isinstance(size, int):
-        return int(np.floor(np.float32(size) * extent * np.float32(factor)))
+        return _scaled_size(size, factor, extent)
     ratio = Fraction(factor) * Fraction(float(extent))
     if ratio.denominator > _SIMPLE:
         return None
@@ -316,6 +315,15 @@ def _scaled(size: Size | None, factor: float, extent: np.float32) -> Size | None
 
 
 _SIMPLE = 1024
+_WHOLE_IN_FLOAT32 = 2**24
+
+
+def _scaled_size(size: int, factor: float, extent: np.float32) -> int:
+    """A size times a factor, rounded down: in float32, as runtimes do, where that holds sizes."""
+    near = np.float32(size) * extent * np.float32(factor)
+    if size <= _WHOLE_IN_FLOAT32 and near <= _WHOLE_IN_FLOAT32:
+        return int(np.floor(near))
+    return math.floor(size * Fraction(float(extent)) * Fraction(float(np.float32(factor))))
 
 
 def _wide(x: Array) -> Array:

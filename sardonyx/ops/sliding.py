@@ -116,8 +116,7 @@ def output_sizes(
     rank = len(sizes)
     if auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER", ""):
         raise InferenceError(f"auto_pad is '{auto_pad}', which is not known")
-    if len(kernel) != rank:
-        raise InferenceError(f"kernel_shape has {len(kernel)} axes, the image {rank}")
+    require_kernel(kernel, rank)
     strides, dilations = per_axis(strides, rank, "strides"), per_axis(dilations, rank, "dilations")
     pairs = pad_pairs(None if auto_pad not in ("NOTSET", "") else pads, rank)
     result: list[Size | None] = []
@@ -136,6 +135,14 @@ def output_sizes(
                 raise InferenceError(f"a kernel that reaches over {reach} does not fit size {size}")
             result.append(room // stride + 1)
     return tuple(result)
+
+
+def require_kernel(kernel: Sizes, rank: int) -> None:
+    """Refuse a kernel with other axes than the image, or with one that is known to be empty."""
+    if len(kernel) != rank:
+        raise InferenceError(f"kernel_shape has {len(kernel)} axes, the image {rank}")
+    if any(isinstance(taps, int) and taps < 1 for taps in kernel):
+        raise InferenceError(f"kernel_shape must be {rank} positive numbers, not {list(kernel)}")
 
 
 def ceil_pad(end: int, stride: int, reach: int) -> int:
@@ -158,6 +165,8 @@ def pad_pairs(pads: Ints | None, rank: int) -> tuple[tuple[int, int], ...]:
         return ((0, 0),) * rank
     if len(pads) != 2 * rank:
         raise InferenceError(f"pads must be {2 * rank} numbers, not {list(pads)}")
+    if min(pads) < 0:
+        raise InferenceError(f"pads cannot be negative, and are {list(pads)}")
     return tuple(zip(pads[:rank], pads[rank:], strict=True))
 
 

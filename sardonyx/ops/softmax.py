@@ -62,9 +62,9 @@ def _is_last(x: Value | None, axis: int) -> bool:
     return axis == -1 or (rank is not None and axis in (rank - 1, -1))
 
 
-def _say_last(node: Node) -> bool:
+def _say_last(node: Node, build: Builder) -> bool:
     """Name the last axis as opsets before 13 do, if it is that one."""
-    refuse(node, DataType.BFLOAT16)
+    refuse(node, build, DataType.BFLOAT16)
     last = _is_last(node.inputs[0], node.attribute("axis", -1))
     if last:
         node.set_attribute("axis", -1)
@@ -72,7 +72,7 @@ def _say_last(node: Node) -> bool:
 
 
 def _downgrade(node: Node, build: Builder, function: Any) -> Any:
-    last = _say_last(node)
+    last = _say_last(node, build)
     return None if last else function(build, node.inputs[0], node.attribute("axis", -1))
 
 
@@ -124,7 +124,7 @@ class Hardmax(_AlongAxis):
         return result
 
     def downgrade_13(node: Node, build: Builder) -> Any:
-        if _say_last(node):
+        if _say_last(node, build):
             return None
         x, axis = node.inputs[0], node.attribute("axis", -1)
         rank = known_rank(x)

@@ -274,6 +274,21 @@ def test_external_data_is_looked_at(tmp_path: Path) -> None:
     assert _rules(path) == ["external-data-unreachable"]
 
 
+def test_arrays_in_memory_are_not_looked_for_on_disk(tmp_path: Path) -> None:
+    message = onnx.ModelProto.FromString(sound(PLAIN))
+    tensor = message.graph.initializer[0]
+    tensor.ClearField("float_data")
+    tensor.data_location = 1
+    tensor.external_data.add(key="location", value="#weights")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(message.SerializeToString())
+    onnx.checker.check_model(message)
+    assert _rules(path) == []
+    tensor.external_data.add(key="length", value="7")
+    path.write_bytes(message.SerializeToString())
+    assert _rules(path) == ["external-data-size"]
+
+
 def test_unreadable_bytes_are_refused() -> None:
     with pytest.raises(FormatError):
         sx.check(b"\xff\xff\xff")

@@ -3,7 +3,9 @@
 import numpy as np
 
 from tests.compiler.case import FLOAT, Case, flags, ints, normal, positive
+from tests.compiler.cases_choosing import CASES as CHOOSING
 from tests.compiler.cases_elements import CASES as ELEMENTS
+from tests.compiler.cases_features import CASES as FEATURES
 from tests.compiler.cases_indexing import CASES as INDEXING
 from tests.compiler.cases_ordering import CASES as ORDERING
 from tests.compiler.cases_recurrent import CASES as RECURRENT
@@ -249,5 +251,5 @@ CASES: list[Case] = [
     ),
 ]
 
-ALL_CASES = [*CASES, *ELEMENTS, *INDEXING, *STRUCTURE, *RECURRENT, *ORDERING]
+ALL_CASES = [*CASES, *ELEMENTS, *FEATURES, *INDEXING, *STRUCTURE, *RECURRENT, *ORDERING, *CHOOSING]
 """The cases of all families."""

@@ -5,7 +5,7 @@ import pytest
 from onnx import parser
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import ConversionError
+from sardonyx.errors import ConversionError, UnlistedTypeError
 from sardonyx.graph import Graph, Node, Tensor, TensorType, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.early_opsets import known_rank, known_shape
@@ -83,9 +83,11 @@ def test_constant_like() -> None:
 
 def test_refuse() -> None:
     node = Node("Relu", [Value("x", TensorType(DataType.BFLOAT16, None))])
-    refuse(node, DataType.INT4)
-    with pytest.raises(ConversionError, match="bfloat16 is not allowed"):
-        refuse(node, DataType.INT4, DataType.BFLOAT16)
+    build = Builder(Graph("g"), 12)
+    refuse(node, build, DataType.INT4)
+    with pytest.raises(UnlistedTypeError, match="bfloat16 is not allowed"):
+        refuse(node, build, DataType.INT4, DataType.BFLOAT16)
+    refuse(node, Builder(Graph("g"), 12, keep_types=True), DataType.BFLOAT16)
 
 
 def test_shapes_behind_casts() -> None:

@@ -9,6 +9,7 @@ import pytest
 from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.ops.convert import convert_opset
+from tests.ops.direct import run
 from tests.ops.one_node import (
     inferred,
     load,
@@ -263,3 +264,13 @@ def test_dynamic_quantization_as_a_function(opset: int) -> None:
     for data in DYNAMIC:
         content = one_node("DynamicQuantizeLinear", {"x": data}, ["y", "scale", "zero"], 11)
         same(run_model(model, {"x": data}), run_here(content, {"x": data}))
+
+
+@pytest.mark.parametrize("kind", [DataType.FLOAT4E2M1, DataType.FLOAT8E4M3FN, DataType.FLOAT8E5M2])
+@pytest.mark.parametrize("zero", [None, 0.0, 1.0])
+def test_floats_keep_the_sign_of_zero(kind: DataType, zero: float | None) -> None:
+    x, offset = np.float32([-0.0, 0.0, -2.0]), None if zero is None else np.asarray(zero)
+    given = None if offset is None else offset.astype(kind.numpy)
+    result = run("QuantizeLinear", x, np.float32(1), given, output_dtype=int(kind))
+    signs = np.signbit(result.astype(np.float32)).tolist()
+    assert signs == ([False, False, True] if zero else [True, False, True])

@@ -325,3 +325,17 @@ def test_nothing_given_and_nothing_there() -> None:
     for mode, size in product(MODES, (0, 3)):
         x = np.zeros((2, size), np.float32)
         assert run("Resize", x, None, None, np.int64([2, 0]), mode=mode).shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("size", "factor", "wanted"),
+    [(2**24 + 1, 1.0, 2**24 + 1), (10_000_001, 3.0, 30_000_003), (7, 10 / 7, 10), (3, 0.34, 1)],
+)
+def test_sizes_beyond_what_float32_holds_stay_exact(size: int, factor: float, wanted: int) -> None:
+    text = f"g (float[{size}] x) => (y) <float[1] f = {{{factor!r}}}> {{ y = Resize(x, , f) }}"
+    assert inferred(text, 19) == [f"float[{wanted}]"]
+
+
+def test_evaluation_keeps_a_size_beyond_float32() -> None:
+    x = np.zeros(2**24 + 1, np.uint8)
+    assert run("Resize", x, None, np.float32([1]), mode="nearest").shape == x.shape

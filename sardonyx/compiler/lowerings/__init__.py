@@ -1,9 +1,12 @@
 """How operators become forms: one function for each, found by domain and name."""
 
 from sardonyx.compiler.lowerings import (
+    choosing,
     contraction,
     cumulative,
     einsum,
+    features,
+    forest,
     indexing,
     movement,
     ordering,
@@ -13,12 +16,13 @@ from sardonyx.compiler.lowerings import (
     reduction,
     resampling,
     scattering,
+    suppression,
 )
 from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, Request
 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
-    quantization, scattering, recurrent, ordering,
+    quantization, scattering, features, forest, recurrent, ordering, choosing, suppression,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
@@ -29,6 +33,7 @@ TYPE_BLIND = (
     | frozenset(indexing.LOWERINGS)
     | frozenset(scattering.LOWERINGS)
     | frozenset(quantization.LOWERINGS)
+    | {("", "Compress")}
     | {("", name) for name in ("Cast", "CastLike", "BitCast", "Where")}
 )
 """Operators that only move elements or cast them: they take every element type as it is."""

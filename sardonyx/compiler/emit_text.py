@@ -1,0 +1,24 @@
+"""Kernels as LLVM's text and as the machine's assembly, to be read."""
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from sardonyx.compiler.emit_engine import Engine
+from sardonyx.compiler.emit_loops import emit_kernel
+from sardonyx.compiler.targets import Target
+from sardonyx.loops import Kernel
+
+
+def llvm_text(kernels: Sequence[Kernel], target: Target) -> str:
+    """A module of the kernels (`kernel0`, ...) as they are emitted, before LLVM works on it."""
+    module = ir.Module("program")
+    for number, kernel in enumerate(kernels):
+        emit_kernel(module, f"kernel{number}", kernel, target.lanes)
+    return str(module)
+
+
+def assembly_text(kernels: Sequence[Kernel], target: Target) -> str:
+    """The machine code of the kernels."""
+    engine = Engine(llvm_text(kernels, target), target)
+    return str(engine.machine.emit_assembly(engine.module))
