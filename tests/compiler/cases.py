@@ -9,6 +9,7 @@ from tests.compiler.cases_features import CASES as FEATURES
 from tests.compiler.cases_indexing import CASES as INDEXING
 from tests.compiler.cases_ordering import CASES as ORDERING
 from tests.compiler.cases_recurrent import CASES as RECURRENT
+from tests.compiler.cases_regions import CASES as REGIONS
 from tests.compiler.cases_structure import CASES as STRUCTURE
 
 X = normal(3, 5, 20)
@@ -251,5 +252,8 @@ CASES: list[Case] = [
     ),
 ]
 
-ALL_CASES = [*CASES, *ELEMENTS, *FEATURES, *INDEXING, *STRUCTURE, *RECURRENT, *ORDERING, *CHOOSING]
+ALL_CASES = [
+    *CASES, *ELEMENTS, *FEATURES, *INDEXING, *STRUCTURE, *RECURRENT, *ORDERING, *CHOOSING,
+    *REGIONS,
+]  # fmt: skip
 """The cases of all families."""

@@ -4,6 +4,7 @@ from sardonyx.compiler.lowerings import (
     choosing,
     contraction,
     cumulative,
+    determinant,
     einsum,
     features,
     forest,
@@ -14,15 +15,19 @@ from sardonyx.compiler.lowerings import (
     quantization,
     recurrent,
     reduction,
+    regions,
     resampling,
     scattering,
+    state_attention,
     suppression,
+    training,
 )
 from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, Request
 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
     quantization, scattering, features, forest, recurrent, ordering, choosing, suppression,
+    training, state_attention, regions, determinant,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
