@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from llvmlite import ir
-
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_math import declare, splat, suffix
 from sardonyx.compiler.emit_values import I1, I8, I32, I64, memory_type
 from sardonyx.dims import Expression, Operation, Product, Size
@@ -37,8 +36,11 @@ class Access:
     b: ir.IRBuilder
     entry: ir.Block
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, parameters: tuple[str, ...]) -> None:
         self.lanes = lanes
+        self.parameters = frozenset(parameters)
+        self.sizes: dict[Operation, Any] = {}
+        """Operations that are computed already where the kernel begins."""
         self.names: dict[str, Any] = {}
         self.fixed: dict[str, Size] = {}
         self.memories: dict[str, Any] = {}
@@ -290,29 +292,34 @@ class Access:
         size = substitute(size, self.fixed)
         if isinstance(size, int):
             return ir.Constant(I64, size)
+        order = {name: position for position, name in enumerate(self.names, 1)}
         total: Any = None
-        for product, factor in sorted(size.terms.items(), key=lambda term: self.depth(term[0])):
-            term = self.product(product, factor)
+        for product, factor in sorted(size.terms.items(), key=lambda term: _depth(term[0], order)):
+            term = self.product(product, factor, order)
             total = term if total is None else self.b.add(total, term, flags=("nsw",))
         return total
 
-    def depth(self, product: Product) -> int:
-        order = {name: position for position, name in enumerate(self.names)}
-        found = [0]
-        for atom in product:
-            names = {atom} if isinstance(atom, str) else symbols(atom[1]) | symbols(atom[2])
-            found += [order[name] + 1 for name in names]
-        return max(found)
-
-    def product(self, product: Product, factor: int) -> Any:
-        ordered = sorted(product, key=lambda atom: self.depth((atom,)))
+    def product(self, product: Product, factor: int, order: dict[str, int]) -> Any:
         value: Any = None if factor == 1 and product else ir.Constant(I64, factor)
-        for atom in ordered:
+        for atom in sorted(product, key=lambda atom: _depth((atom,), order)):
             part = self.names[atom] if isinstance(atom, str) else self.operation(atom)
             value = part if value is None else self.b.mul(value, part, flags=("nsw",))
         return value
 
     def operation(self, operation: Operation) -> Any:
+        """An operation on sizes; one on parameters alone is computed once, at the beginning."""
+        known = self.sizes.get(operation)
+        if known is not None:
+            return known
+        if not _is_safe(operation, self.parameters):
+            return self.compute(operation)
+        here = self.b.block
+        self.b.position_at_end(self.entry)
+        self.sizes[operation] = made = self.compute(operation)
+        self.b.position_at_end(here)
+        return made
+
+    def compute(self, operation: Operation) -> Any:
         sign, left, right = operation
         a, c = self.integer(left), self.integer(right)
         match sign:
@@ -336,3 +343,25 @@ class Access:
 
 def _constant_part(size: Size) -> int:
     return size if isinstance(size, int) else size.terms.get((), 0)
+
+
+def _depth(product: Product, order: dict[str, int]) -> int:
+    """How late the last name of a product was bound."""
+    found = 0
+    for atom in product:
+        names = (atom,) if isinstance(atom, str) else symbols(atom[1]) | symbols(atom[2])
+        found = max(found, *(order[name] for name in names))
+    return found
+
+
+def _is_safe(operation: Operation, parameters: frozenset[str]) -> bool:
+    """True where an operation depends on parameters alone and cannot divide by zero."""
+    sign, *operands = operation
+    if sign in ("//", "%") and not isinstance(operands[1], int):
+        return False
+    sizes = [item for item in operands if isinstance(item, Expression)]
+    atoms = {atom for size in sizes for product in size.terms for atom in product}
+    return all(
+        atom in parameters if isinstance(atom, str) else _is_safe(atom, parameters)
+        for atom in atoms
+    )

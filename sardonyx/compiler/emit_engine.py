@@ -4,8 +4,8 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
-from llvmlite import ir
 
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.targets import Target, choose_target
 
 

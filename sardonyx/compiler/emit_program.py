@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llvmlite import ir
-
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_engine import Engine
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.targets import Target

@@ -96,7 +96,7 @@ class InferenceSession:
         self._open()
 
     def _open(self) -> None:
-        catalog = dict(standard()) | {(item.domain, item.name): item for item in self._operators}
+        catalog = standard() | {(item.domain, item.name): item for item in self._operators}
         self._catalog: Catalog = catalog
         self._providers = choose_providers(self._wanted)
         self._runner: Runner = PROVIDERS[self._providers[0]](self._model, catalog, self._options)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import NDArray
 
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_engine import Engine, host_target
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.targets import Target
