@@ -9,8 +9,10 @@ from sardonyx.compiler.forms import (
     Form,
     Gather,
     Join,
+    Number,
     Result,
     Source,
+    View,
     Window,
 )
 from sardonyx.compiler.fuse import Fusion, Group, fuse
@@ -22,6 +24,7 @@ from sardonyx.compiler.kernels.routine import routine_calls
 from sardonyx.compiler.kernels.rows import pointwise_calls, row_calls
 from sardonyx.compiler.lower import Cut, Lowered, size_names
 from sardonyx.compiler.targets import Target
+from sardonyx.dims import Expression
 from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Graph, Node, Value
@@ -146,7 +149,7 @@ def _needed_between(graph: Graph, lowered: Lowered) -> list[Node | Cut]:
         seen.add(item)
         if isinstance(item, Form):
             waiting.extend([item.value] if isinstance(item, Source) else item.sources)
-            waiting.extend(lowered.bound[name] for name in size_names(item.shape))
+            waiting.extend(lowered.bound[name] for name in _names(item) & lowered.bound.keys())
             continue
         node = item.producer
         step: Node | Cut | None = lowered.cuts.get(item)
@@ -162,6 +165,17 @@ def _needed_between(graph: Graph, lowered: Lowered) -> list[Node | Cut]:
         cuts = (lowered.cuts.get(value) for value in node.outputs)
         order += [step for step in (node, *cuts) if step is not None and step in needed]
     return order
+
+
+def _names(form: Form) -> set[str]:
+    """The names of sizes that a form depends on."""
+    sizes = list(form.shape)
+    match form:
+        case Number(number=Expression() as number):
+            sizes.append(number)
+        case View(axes=axes):
+            sizes += [size for axis in axes for size in (axis.start, axis.step)]
+    return size_names(tuple(sizes))
 
 
 def _kept_values(graph: Graph, lowered: Lowered, between: list[Node | Cut]) -> list[Value]:
