@@ -126,7 +126,8 @@ def build_steps(graph: Graph, lowered: Lowered, target: Target) -> Built:
 _NOTHING = Source((), DataType.FLOAT, Value())
 
 
-def _read_values(step: Node | Cut) -> list[Value]:
+def read_values(step: Node | Cut) -> list[Value]:
+    """What a step between kernels reads, also in its subgraphs."""
     if isinstance(step, Cut):
         return [step.whole, step.count]
     inner = [value for graph in step.subgraphs for value in graph.captured()]
@@ -157,7 +158,7 @@ def _needed_between(graph: Graph, lowered: Lowered) -> list[Node | Cut]:
             step = node
         if step is not None and step not in needed:
             needed.add(step)
-            waiting.extend(_read_values(step))
+            waiting.extend(read_values(step))
         if step is None and item in lowered.forms and item not in lowered.constants:
             waiting.append(lowered.forms[item])
     order: list[Node | Cut] = []
@@ -182,7 +183,7 @@ def _kept_values(graph: Graph, lowered: Lowered, between: list[Node | Cut]) -> l
     """Values that must be in memory as arrays: outputs, and what is read between kernels."""
     wanted = dict.fromkeys(graph.outputs)
     for step in between:
-        wanted.update(dict.fromkeys(_read_values(step)))
+        wanted.update(dict.fromkeys(read_values(step)))
     return [
         value
         for value in wanted
@@ -216,7 +217,7 @@ def _schedule(
         if step.calls:
             steps.append(step)
         for other in list(between):
-            if all(_is_ready(value, lowered, made, stored) for value in _read_values(other)):
+            if all(_is_ready(value, lowered, made, stored) for value in read_values(other)):
                 steps.append(other)
                 between.remove(other)
                 made.update(_made_values(other))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.compiler.bodies import BodyEvaluator
-from sardonyx.compiler.build import Step, build_steps
+from sardonyx.compiler.build import Step, build_steps, read_values
 from sardonyx.compiler.emit_engine import host_target
 from sardonyx.compiler.emit_program import emit_program
 from sardonyx.compiler.expand import lower_model
@@ -63,6 +63,7 @@ class Program:
         overridable = set(self._graph.initializers)
         self._required = [value for value in self._graph.inputs if value not in overridable]
         self._known = {value.name: value for value in [*self._graph.inputs]}
+        self._reads = {step: read_values(step) for step in steps if isinstance(step, Node)}
         self._single = self._simple()
 
     @property
@@ -146,9 +147,7 @@ class Program:
     def _run_reference(
         self, node: Node, values: dict[Value, Any], arrays: dict[Form, Any], sizes: dict[str, int]
     ) -> None:
-        wanted = [value for value in node.inputs if value is not None]
-        wanted += [value for graph in node.subgraphs for value in graph.captured()]
-        for value in wanted:
+        for value in self._reads[node]:
             if value not in values and (value in self._stored or value in self._constants):
                 values[value] = self._result(value, values, arrays)
         made = run_reference(self._evaluator, node, values)
