@@ -195,6 +195,8 @@ def _forms(
 ) -> tuple[Form | Trim, ...]:
     key = (canonical_domain(node.domain), node.op_type)
     lowering = getattr(operator, "lower", None) or lowerings.get(key)
+    if lowering is None and operator.random:
+        raise NotLowered("random numbers are drawn in the order of the reference")
     if lowering is None:
         raise NotLowered("the operator has no native form yet")
     for value in node.inputs:
