@@ -16,6 +16,7 @@ from sardonyx.compiler.forms import (
     Window,
 )
 from sardonyx.compiler.fuse import Fusion, Group, fuse
+from sardonyx.compiler.image import Row
 from sardonyx.compiler.kernels.convolution import convolution_calls
 from sardonyx.compiler.kernels.copies import gather_calls, join_calls, window_calls
 from sardonyx.compiler.kernels.matmul import matmul_calls
@@ -23,14 +24,12 @@ from sardonyx.compiler.kernels.reader import Call
 from sardonyx.compiler.kernels.routine import routine_calls
 from sardonyx.compiler.kernels.rows import pointwise_calls, row_calls
 from sardonyx.compiler.lower import Cut, Lowered, size_names
+from sardonyx.compiler.reference import read_values
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Expression
 from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Graph, Node, Value
-
-Row = tuple[str, str, str, tuple[str, ...], str]
-"""Of one node: its place, its operator, its kernel, the nodes together with it, a reason."""
 
 
 @dataclass(eq=False)
@@ -126,12 +125,8 @@ def build_steps(graph: Graph, lowered: Lowered, target: Target) -> Built:
 _NOTHING = Source((), DataType.FLOAT, Value())
 
 
-def read_values(step: Node | Cut) -> list[Value]:
-    """What a step between kernels reads, also in its subgraphs."""
-    if isinstance(step, Cut):
-        return [step.whole, step.count]
-    inner = [value for graph in step.subgraphs for value in graph.captured()]
-    return [*(value for value in step.inputs if value is not None), *inner]
+def _needs(step: Node | Cut) -> list[Value]:
+    return [step.whole, step.count] if isinstance(step, Cut) else read_values(step)
 
 
 def _made_values(step: Node | Cut) -> Sequence[Value]:
@@ -158,7 +153,7 @@ def _needed_between(graph: Graph, lowered: Lowered) -> list[Node | Cut]:
             step = node
         if step is not None and step not in needed:
             needed.add(step)
-            waiting.extend(read_values(step))
+            waiting.extend(_needs(step))
         if step is None and item in lowered.forms and item not in lowered.constants:
             waiting.append(lowered.forms[item])
     order: list[Node | Cut] = []
@@ -183,7 +178,7 @@ def _kept_values(graph: Graph, lowered: Lowered, between: list[Node | Cut]) -> l
     """Values that must be in memory as arrays: outputs, and what is read between kernels."""
     wanted = dict.fromkeys(graph.outputs)
     for step in between:
-        wanted.update(dict.fromkeys(read_values(step)))
+        wanted.update(dict.fromkeys(_needs(step)))
     return [
         value
         for value in wanted
@@ -217,7 +212,7 @@ def _schedule(
         if step.calls:
             steps.append(step)
         for other in list(between):
-            if all(_is_ready(value, lowered, made, stored) for value in read_values(other)):
+            if all(_is_ready(value, lowered, made, stored) for value in _needs(other)):
                 steps.append(other)
                 between.remove(other)
                 made.update(_made_values(other))

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from sardonyx.compiler.program import compile_model
+from sardonyx.compiler.program import Settings
 from sardonyx.errors import UnsupportedError
-from sardonyx.graph import Model, Value
+from sardonyx.graph import Value
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.evaluate import Evaluator
+from sardonyx.runtime.caching import open_cache
 from sardonyx.runtime.options import SessionOptions
 from sardonyx.runtime.processors import thread_limits
+from sardonyx.runtime.source import ModelSource
 
 Observe = Callable[[Value, Any], None]
 
@@ -35,8 +37,10 @@ class Runner(Protocol):
 class ReferenceRunner:
     """Runs each operator's reference, one node after another."""
 
-    def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
-        self._evaluator = Evaluator(model, catalog=catalog)
+    def __init__(
+        self, source: ModelSource, catalog: Catalog | None, options: SessionOptions
+    ) -> None:
+        self._evaluator = Evaluator(source.model, catalog=catalog)
         self.graph = self._evaluator.graph
 
     def run(
@@ -57,12 +61,17 @@ class ReferenceRunner:
 class CompiledRunner:
     """Runs the model as native code; what has no native form runs its reference in between."""
 
-    def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
+    def __init__(
+        self, source: ModelSource, catalog: Catalog | None, options: SessionOptions
+    ) -> None:
         asked = options.intra_op_num_threads
         threads = asked if asked > 0 else thread_limits().threads
-        self._program = compile_model(model, threads=threads, catalog=catalog)
+        cache = open_cache(options)
+        settings = Settings(threads=threads, catalog=catalog, cache=cache)
+        identity = "" if cache is None else source.identity(cache)
+        self._program = settings.open(lambda: source.model, identity)
         self._places = {name: place for place, name in enumerate(self._program.output_names)}
-        self._model, self._catalog, self._options = model, catalog, options
+        self._source, self._catalog, self._options = source, catalog, options
         self._reference: ReferenceRunner | None = None
 
     def run(
@@ -75,7 +84,7 @@ class CompiledRunner:
         """Run once; where inner values are asked for, on the reference, since only it has them."""
         if observe is not None or any(name not in self._places for name in outputs or ()):
             if self._reference is None:
-                self._reference = ReferenceRunner(self._model, self._catalog, self._options)
+                self._reference = ReferenceRunner(self._source, self._catalog, self._options)
             return self._reference.run(outputs, inputs, observe=observe)
         results = self._program.run(inputs)
         return results if outputs is None else [results[self._places[name]] for name in outputs]
@@ -91,7 +100,7 @@ class CompiledRunner:
         return rows
 
 
-PROVIDERS: dict[str, Callable[[Model, Catalog, SessionOptions], Runner]] = {
+PROVIDERS: dict[str, Callable[[ModelSource, Catalog | None, SessionOptions], Runner]] = {
     "ReferenceExecutionProvider": ReferenceRunner,
     "CompiledExecutionProvider": CompiledRunner,
 }

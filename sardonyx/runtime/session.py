@@ -32,6 +32,7 @@ from sardonyx.runtime.binding import IOBinding
 from sardonyx.runtime.options import RunOptions, SessionOptions
 from sardonyx.runtime.profile import Profile
 from sardonyx.runtime.providers import PROVIDERS, Runner, choose_providers
+from sardonyx.runtime.source import ModelSource
 from sardonyx.runtime.values import OrtValue, plain
 
 _log = getLogger("sardonyx")
@@ -91,15 +92,19 @@ class InferenceSession:
         self._operators = tuple(operators)
         for name in ignored:
             _log.info("the argument %s has no effect", name)
-        model = source if isinstance(source, Model) else load(source)
-        self._model = _prepared(model, self._options)
+        self._source = ModelSource(source, lambda: _read(source, self._options), self._options)
         self._open()
 
+    @property
+    def _model(self) -> Model:
+        return self._source.model
+
     def _open(self) -> None:
-        catalog = standard() | {(item.domain, item.name): item for item in self._operators}
-        self._catalog: Catalog = catalog
+        catalog: Catalog | None = None
+        if self._operators:
+            catalog = standard() | {(item.domain, item.name): item for item in self._operators}
         self._providers = choose_providers(self._wanted)
-        self._runner: Runner = PROVIDERS[self._providers[0]](self._model, catalog, self._options)
+        self._runner: Runner = PROVIDERS[self._providers[0]](self._source, catalog, self._options)
         self._profile = Profile() if self._options.enable_profiling else None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -112,8 +117,9 @@ class InferenceSession:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._model = load(state["model"])
+        content = state["model"]
         self._options, self._wanted = state["options"], state["wanted"]
+        self._source = ModelSource(content, lambda: load(content), self._options)
         self._operators = state["operators"]
         self._open()
 
@@ -264,9 +270,9 @@ class InferenceSession:
         return "\n".join(f"{node:<{width}}    {runs}" for node, runs in rows)
 
 
-def _prepared(model: Model, options: SessionOptions) -> Model:
+def _read(source: Any, options: SessionOptions) -> Model:
     """The model with the options' constants and sizes; written out where that is asked for."""
-    twin = clone_model(model)
+    twin = clone_model(source if isinstance(source, Model) else load(source))
     if twin.graph is None:
         raise InputError("the model has no graph", hint="the file is empty or damaged")
     constants = {value.name: value for value in twin.graph.initializers}

@@ -26,6 +26,7 @@ from sardonyx.compiler.kernels.tile import (
     pack_columns,
     tile_statements,
 )
+from sardonyx.compiler.pages import let_go
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
@@ -89,6 +90,7 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
     rows = product((form.shape[0], *form.shape[2:])) if flat else form.shape[3]
     tile = choose_tile(rows, columns, target)
     right = reader.packed(Packed(aligned(_packed_weights(weights, form.groups, tile.nr))))
+    let_go(weights)
     calls, pixel = _image(fusion, reader, form)
     problem = _Problem(form, tile, right, pixel)
     made = _product_kernel(problem, group, reader, target)

@@ -28,6 +28,7 @@ from sardonyx.compiler.kernels.tile import (
     pack_columns,
     tile_statements,
 )
+from sardonyx.compiler.pages import let_go
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
@@ -83,6 +84,7 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     constant = constant_array(form.right)
     if constant is not None:
         right = reader.packed(Packed(aligned(pack_columns(constant, problem.tile.nr))))
+        let_go(constant)
     else:
         shape = (*form.right.shape[:-2], problem.panels, k, problem.tile.nr)
         right = reader.scratch(Scratch(shape, DataType.FLOAT))
