@@ -37,6 +37,8 @@ class Step:
     """Calls that run one after another without anything between them."""
 
     calls: list[Call] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """The name of the kernel each call belongs to."""
     inputs: list[Form] = field(default_factory=list)
     outputs: list[Form] = field(default_factory=list)
     order: dict[Form, tuple[int, ...]] = field(default_factory=dict)
@@ -73,7 +75,7 @@ class Built:
                 kernel = "constant"
             elif node in where:
                 group = where[node]
-                kernel = f"{kernel_kind(group)} {self.fusion.groups.index(group)}"
+                kernel = kernel_name(self.fusion, group)
                 others = tuple(name for name in together[group] if name != node.where())
             yield node.where(), node.op_type, kernel, others, reason
 
@@ -85,6 +87,11 @@ def kernel_kind(group: Group) -> str:
     if group.axes is not None:
         return "rows"
     return type(group.root).__name__.lower()
+
+
+def kernel_name(fusion: Fusion, group: Group) -> str:
+    """A kernel's kind and number."""
+    return f"{kernel_kind(group)} {fusion.groups.index(group)}"
 
 
 def group_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
@@ -204,6 +211,7 @@ def _schedule(
                 _is_made(place, group, made) for call in calls[group] for place in call.places
             ):
                 step.calls += calls[group]
+                step.names += [kernel_name(fusion, group)] * len(calls[group])
                 made.update(group.results)
             else:
                 waiting.append(group)

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from llvmlite import ir
-
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_engine import assembly_of
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.targets import Target

@@ -67,6 +67,7 @@ class _Frame:
                  + len(call.kernel.parameters))
                 for call, start in zip(self.step.calls, self.starts, strict=True)
             ),
+            names=tuple(self.step.names),
             bases=tuple(slot.base for slot in slots),
             offsets=tuple(int(slot.offset) if slot.offset.isdecimal() else 0 for slot in slots),
             positions=tuple(dynamic),

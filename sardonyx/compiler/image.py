@@ -55,6 +55,8 @@ class SegmentImage:
     constants: tuple[int, ...]
     calls: tuple[tuple[int, int, int], ...]
     """A kernel's number, its first slot, and the slot of the number of its tasks."""
+    names: tuple[str, ...]
+    """The name of the kernel each call belongs to, as in `rows`."""
     bases: tuple[int, ...]
     offsets: tuple[int, ...]
     positions: tuple[int, ...]

@@ -194,7 +194,7 @@ def _forms(
     result: Lowered, node: Node, facts: dict[Value, Fact], lowerings: Lowerings, operator: Any
 ) -> tuple[Form | Trim, ...]:
     key = (canonical_domain(node.domain), node.op_type)
-    lowering = getattr(operator, "lower", None) or lowerings.get(key)
+    lowering = operator.lower or lowerings.get(key)
     if lowering is None and operator.random:
         raise NotLowered("random numbers are drawn in the order of the reference")
     if lowering is None:

@@ -26,6 +26,7 @@ from sardonyx.compiler.segment import Native, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
 from sardonyx.compiler.threads import Team
+from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, InputError
 from sardonyx.format.load import load
@@ -92,6 +93,11 @@ class Program:
         return [value.name for value in self._graph.outputs]
 
     @property
+    def output_values(self) -> list[Value]:
+        """What comes back, with declared types."""
+        return list(self._graph.outputs)
+
+    @property
     def segments(self) -> int:
         """How many native calls one run is."""
         return sum(isinstance(step, Segment) for step in self._steps)
@@ -105,14 +111,14 @@ class Program:
         """For each node, which kernel computes it and with which others, or why none does."""
         return [Explanation(*row) for row in self._image.rows]
 
-    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """The model's outputs for a value of each input."""
+    def run(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any]:
+        """The model's outputs for a value of each input; kernels run one by one for a watch."""
         if self._single is not None and len(feeds) == len(self._required):
             segment, names, places = self._single
-            results = segment.run_again([feeds.get(name) for name in names])
+            results = segment.run_again([feeds.get(name) for name in names], watch)
             if results is not None:
                 return [results[place] for place in places]
-        return self._run_steps(feeds)
+        return self._run_steps(feeds, watch)
 
     def _simple(self) -> tuple[Segment, list[str], list[int]] | None:
         """The only segment, its inputs' names and its outputs' places, where a run is only that."""
@@ -133,7 +139,7 @@ class Program:
             [made.index(number) for number in self._tables.outputs],
         )
 
-    def _run_steps(self, feeds: Mapping[str, Any]) -> list[Any]:
+    def _run_steps(self, feeds: Mapping[str, Any], watch: Watch | None) -> list[Any]:
         arrays = self._bind(feeds)
         sizes: Sizes = [None] * len(self._tables.symbols)
         for told in self._tables.told:
@@ -141,13 +147,13 @@ class Program:
         _check(sizes, self._tables.checks)
         for step in self._steps:
             if isinstance(step, ReferenceImage):
-                self._run_reference(step, arrays, sizes)
+                self._run_reference(step, arrays, sizes, watch)
                 continue
             if isinstance(step, CutImage):
                 _cut(step, arrays, sizes)
                 continue
             given = [arrays[number] for number in step.image.inputs]
-            made = step.run(given, sizes)
+            made = step.run(given, sizes, watch)
             for number, array in zip(step.image.outputs, made, strict=True):
                 arrays[number] = array
         return [
@@ -155,14 +161,20 @@ class Program:
             for number in self._tables.outputs
         ]
 
-    def _run_reference(self, step: ReferenceImage, arrays: list[Any], sizes: Sizes) -> None:
+    def _run_reference(
+        self, step: ReferenceImage, arrays: list[Any], sizes: Sizes, watch: Watch | None
+    ) -> None:
         evaluator, nodes, reads = self._references
         node = nodes[step.node]
         values = {
             value: arrays[number]
             for value, number in zip(reads[step.node], step.inputs, strict=True)
         }
-        made = run_reference(evaluator, node, values)
+        if watch is None:
+            made = run_reference(evaluator, node, values)
+        else:
+            with watch.during(node):
+                made = run_reference(evaluator, node, values, watch.checkpoint)
         for number, array in zip(step.outputs, made, strict=False):
             arrays[number] = array
         for told in step.told:
@@ -175,7 +187,8 @@ class Program:
 
         Their subgraphs become programs.
         """
-        evaluator = BodyEvaluator(self._model, catalog=self._settings.catalog)
+        settings = self._settings
+        evaluator = BodyEvaluator(self._model, catalog=settings.catalog, seed=settings.seed)
         nodes = list(evaluator.graph.nodes)
         reads = [read_values(node) for node in nodes]
         constants = {
@@ -185,7 +198,7 @@ class Program:
             for value, number in zip(reads[step.node], step.inputs, strict=True)
             if number in self._constant_arrays
         }
-        evaluator.prepare({}, constants, self._settings.compile)
+        evaluator.prepare({}, constants, settings.compile)
         return evaluator, nodes, reads
 
     def _bind(self, feeds: Mapping[str, Any]) -> list[Any]:
@@ -282,6 +295,8 @@ class Settings:
     threads: int | None = None
     catalog: Catalog | None = None
     cache: Cache | None = None
+    seed: int | None = None
+    """Where random operators begin."""
 
     def open(
         self, read: Callable[[], Model], identity: str, *, specialize: bool = True
@@ -326,7 +341,7 @@ class Settings:
 
 def compile_model(
     model: Model, *, target: str | None = None, threads: int | None = None,
-    catalog: Catalog | None = None, cache: Cache | None = None,
+    catalog: Catalog | None = None, cache: Cache | None = None, seed: int | None = None,
 ) -> Program | Specialized:  # fmt: skip
     """Compile a model for this machine, or for a lower target that it runs too.
 
@@ -339,4 +354,4 @@ def compile_model(
     >>> program.run({"x": np.array([1, -2], np.float32)})[0].tolist(), program.kernels
     ([2.0, 0.0], 1)
     """
-    return Settings(target, threads, catalog, cache).compile(model)
+    return Settings(target, threads, catalog, cache, seed).compile(model)

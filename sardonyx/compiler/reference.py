@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.graph import Node, Value
-from sardonyx.ops.evaluate import Evaluator
+from sardonyx.ops.evaluate import Evaluator, Observe
 
 
 def read_values(node: Node) -> list[Value]:
@@ -14,7 +14,9 @@ def read_values(node: Node) -> list[Value]:
     return [*(value for value in node.inputs if value is not None), *inner]
 
 
-def run_reference(evaluator: Evaluator, node: Node, values: dict[Value, Any]) -> tuple[Any, ...]:
+def run_reference(
+    evaluator: Evaluator, node: Node, values: dict[Value, Any], observe: Observe | None = None
+) -> tuple[Any, ...]:
     """A node's outputs, given what its inputs and captured values are."""
     with np.errstate(all="ignore"):
-        return evaluator.run_node(node, values)
+        return evaluator.run_node(node, values, observe)

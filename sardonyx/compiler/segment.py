@@ -14,6 +14,7 @@ from sardonyx.compiler.image import ARENA, FIRST_INPUT, SegmentImage
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.threads import Team
+from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError
 
@@ -24,8 +25,9 @@ MOST_PLANS = 1024
 MOST_BYTES = 1 << 46
 """More than any machine has."""
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_OFFSETS = 4
-"""Where a run's record has the address of the plan's offsets; `emit_program` tells the others."""
+_OFFSETS, _SLOTS, _CALLS, _COUNT = 4, 5, 6, 7
+"""Where a run's record has the address of the plan's offsets, the number of slots, the calls and
+their number; `emit_program` tells the others."""
 
 
 @dataclass(eq=False)
@@ -106,7 +108,10 @@ class Segment:
         shared = bool(self._calls.size) and int(offsets[self._calls[:, 2] + 1].max()) > 1
         return Plan(offsets, offsets.ctypes.data, arena_bytes + ALIGNMENT, shared, outputs)
 
-    def run(self, arrays: Sequence[NDArray[Any]], sizes: Sequence[int | None]) -> list[Any]:
+    def run(
+        self, arrays: Sequence[NDArray[Any]], sizes: Sequence[int | None],
+        watch: Watch | None = None,
+    ) -> list[Any]:  # fmt: skip
         """Run on arrays, with every size known."""
         key = tuple([sizes[number] for number in self.image.symbols])
         plan = self._by_sizes.get(key)  # type: ignore[arg-type]
@@ -116,17 +121,19 @@ class Segment:
         if plan is None:
             plan = self._by_sizes[key] = self._plan(key)  # type: ignore[index,arg-type]
         self._by_shapes[_shapes(arrays)] = plan
-        return self._go(plan, [np.ascontiguousarray(array) for array in arrays])
+        return self._go(plan, [np.ascontiguousarray(array) for array in arrays], watch)
 
-    def run_again(self, arrays: Sequence[Any]) -> list[Any] | None:
+    def run_again(self, arrays: Sequence[Any], watch: Watch | None = None) -> list[Any] | None:
         """Run on arrays of types and shapes that were there before; None where they were not."""
         for array in arrays:
             if type(array) is not np.ndarray or not array.flags.c_contiguous:
                 return None
         plan = self._by_shapes.get(_shapes(arrays))
-        return None if plan is None else self._go(plan, arrays)
+        return None if plan is None else self._go(plan, arrays, watch)
 
-    def _go(self, plan: Plan, arrays: Sequence[NDArray[Any]]) -> list[Any]:
+    def _go(
+        self, plan: Plan, arrays: Sequence[NDArray[Any]], watch: Watch | None = None
+    ) -> list[Any]:
         results = [np.empty(shape, dtype) for shape, dtype in plan.outputs]
         arena = self._take(plan.arena_bytes)
         addresses = arena.addresses
@@ -140,11 +147,28 @@ class Segment:
         arena.record[_OFFSETS] = plan.offsets_address
         if plan.shared:
             self._team.gather()
-        self._native(arena.record_address)
+        if watch is None:
+            self._native(arena.record_address)
+        else:
+            self._run_each(arena, watch)
         if self.image.reports:
             self._check(arena)
         self._free.append(arena)
         return results
+
+    def _run_each(self, arena: _Arena, watch: Watch) -> None:
+        """Fill the frame, then run the calls one by one, with somebody watching between them."""
+        record, row = arena.record, self._calls.strides[0]
+        try:
+            record[_COUNT] = 0
+            self._native(arena.record_address)
+            record[_SLOTS], record[_COUNT] = 0, 1
+            for name in self.image.names:
+                with watch.during(name):
+                    self._native(arena.record_address)
+                record[_CALLS] += row
+        finally:
+            record[_SLOTS:] = self._record[_SLOTS:]
 
     def _take(self, size: int) -> _Arena:
         """An arena that no other run uses; one that is too small is let go."""

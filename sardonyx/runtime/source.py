@@ -15,6 +15,7 @@ from sardonyx.format.files import safe_path
 from sardonyx.format.storage import ExternalData
 from sardonyx.graph import Model
 from sardonyx.runtime.options import SessionOptions
+from sardonyx.runtime.prepare import optimization
 from sardonyx.runtime.values import plain
 
 
@@ -70,4 +71,6 @@ def _changes(options: SessionOptions) -> list[str]:
         array = np.asarray(plain(given))
         content = hashlib.sha256(np.ascontiguousarray(array).view(np.uint8).data).hexdigest()
         constants.append(f"{name} {array.dtype} {array.shape} {content}")
-    return [f"{int(options.graph_optimization_level)}", *sizes, *denoted, *constants]
+    for name, buffer in sorted(options.external_files.items()):
+        constants.append(f"{name} {hashlib.sha256(buffer).hexdigest()}")
+    return [*map(str, optimization(options)), *sizes, *denoted, *constants]

@@ -10,6 +10,7 @@ from tests.compiler.cases_indexing import CASES as INDEXING
 from tests.compiler.cases_ordering import CASES as ORDERING
 from tests.compiler.cases_recurrent import CASES as RECURRENT
 from tests.compiler.cases_regions import CASES as REGIONS
+from tests.compiler.cases_sliding import CASES as SLIDING
 from tests.compiler.cases_structure import CASES as STRUCTURE
 
 X = normal(3, 5, 20)
@@ -253,7 +254,7 @@ CASES: list[Case] = [
 ]
 
 ALL_CASES = [
-    *CASES, *ELEMENTS, *FEATURES, *INDEXING, *STRUCTURE, *RECURRENT, *ORDERING, *CHOOSING,
-    *REGIONS,
+    *CASES, *ELEMENTS, *FEATURES, *INDEXING, *SLIDING, *STRUCTURE, *RECURRENT, *ORDERING,
+    *CHOOSING, *REGIONS,
 ]  # fmt: skip
 """The cases of all families."""

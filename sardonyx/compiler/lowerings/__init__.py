@@ -18,6 +18,7 @@ from sardonyx.compiler.lowerings import (
     regions,
     resampling,
     scattering,
+    sliding,
     state_attention,
     suppression,
     training,
@@ -26,8 +27,8 @@ from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, 
 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
-    quantization, scattering, features, forest, recurrent, ordering, choosing, suppression,
-    training, state_attention, regions, determinant,
+    quantization, scattering, features, forest, sliding, recurrent, ordering, choosing,
+    suppression, training, state_attention, regions, determinant,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
