@@ -294,6 +294,15 @@ class Join(Form):
         return self.parts
 
 
+@dataclass(frozen=True, eq=False)
+class Trim:
+    """A tensor whose size along an axis only a run tells: the first `count[0]` of `whole`."""
+
+    whole: Form
+    count: Form
+    axis: int
+
+
 def number(value: float | int | Expression, dtype: DataType) -> Number:
     """A number as a form."""
     return Number((), dtype, value)

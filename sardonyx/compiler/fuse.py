@@ -125,7 +125,8 @@ class _Walk:
     def run(self) -> list[Group]:
         groups: list[Group] = []
         for form in reversed(self.forms):
-            if isinstance(form, Source | Number):
+            told = isinstance(form, Number) and form not in self.forced
+            if told or isinstance(form, Source):
                 continue
             group = self.place_result(form) if isinstance(form, Result) else self.place(form)
             if group in groups:

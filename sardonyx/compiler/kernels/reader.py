@@ -1,6 +1,6 @@
 """How a kernel gets at elements: loads from memory, or values computed in place."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from sardonyx.compiler.forms import (
     Take,
     View,
     repeated,
+    topological,
 )
 from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.dims import Expression, Size, product
@@ -249,6 +250,18 @@ def _size(value: Value) -> Size | None:
     if isinstance(value, Whole):
         return value.size
     return int(value.value) if isinstance(value, Constant) else None
+
+
+def inlined(form: Form, elements: Mapping[Form, Value]) -> Value:
+    """The value of a form of maps and numbers, with a value for each form that it begins with."""
+    made = dict(elements)
+    for item in topological([form], elements):
+        match item:
+            case Number(_, dtype, number):
+                made[item] = Constant(number, dtype)  # type: ignore[arg-type]
+            case Map(name=name, arguments=arguments):
+                made[item] = _apply(name, item.dtype, [made[part] for part in arguments])
+    return made[form]
 
 
 def constant_array(form: Form) -> NDArray[Any] | None:

@@ -1,25 +1,34 @@
 """How operators become forms: one function for each, found by domain and name."""
 
 from sardonyx.compiler.lowerings import (
+    choosing,
     contraction,
     cumulative,
+    determinant,
     einsum,
     features,
     forest,
     indexing,
     movement,
+    ordering,
     pointwise,
     quantization,
+    recurrent,
     reduction,
+    regions,
     resampling,
     scattering,
     sliding,
+    state_attention,
+    suppression,
+    training,
 )
 from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, Request
 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
-    quantization, scattering, features, forest, sliding,
+    quantization, scattering, features, forest, sliding, recurrent, ordering, choosing,
+    suppression, training, state_attention, regions, determinant,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
@@ -30,6 +39,7 @@ TYPE_BLIND = (
     | frozenset(indexing.LOWERINGS)
     | frozenset(scattering.LOWERINGS)
     | frozenset(quantization.LOWERINGS)
+    | {("", "Compress")}
     | {("", name) for name in ("Cast", "CastLike", "BitCast", "Where")}
 )
 """Operators that only move elements or cast them: they take every element type as it is."""
