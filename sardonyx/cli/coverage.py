@@ -1,6 +1,5 @@
 """The verb `coverage`."""
 
-from collections import Counter
 from dataclasses import asdict
 
 from sardonyx.cli.output import print_json, print_table

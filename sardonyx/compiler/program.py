@@ -113,12 +113,16 @@ class Program:
 
     def run(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any]:
         """The model's outputs for a value of each input; kernels run one by one for a watch."""
-        if self._single is not None and len(feeds) == len(self._required):
-            segment, names, places = self._single
-            results = segment.run_again([feeds.get(name) for name in names], watch)
-            if results is not None:
-                return [results[place] for place in places]
-        return self._run_steps(feeds, watch)
+        results = self.run_again(feeds, watch)
+        return self._run_steps(feeds, watch) if results is None else results
+
+    def run_again(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any] | None:
+        """The outputs where a run is one call and had such arrays before; memory of their own."""
+        if self._single is None or len(feeds) != len(self._required):
+            return None
+        segment, names, places = self._single
+        results = segment.run_again([feeds.get(name) for name in names], watch)
+        return results and [results[place] for place in places]
 
     def _simple(self) -> tuple[Segment, list[str], list[int]] | None:
         """The only segment, its inputs' names and its outputs' places, where a run is only that."""
