@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from sardonyx.compiler import emit_ir as ir
@@ -45,6 +46,8 @@ class Access:
         self.fixed: dict[str, Size] = {}
         self.memories: dict[str, Any] = {}
         self.lane: Lane | None = None
+        self._block: Any = None
+        self._loads: dict[Any, Any] = {}
         self.nothing: dict[Any, Any] = {}
         """For each type a place that holds 0, read where an element lies outside."""
 
@@ -71,19 +74,17 @@ class Access:
     def lane_step(self, size: Size) -> Size:
         """By how much a size grows from one lane to the next."""
         assert self.lane is not None
-        name = self.lane.name
-        if name not in symbols(size):
-            return 0
-        assert isinstance(size, Expression)
-        step = size.substitute({name: 1}) - size.substitute({name: 0})
-        assert name not in symbols(step)
-        return step
+        return _growth(size, self.lane.name)
 
-    def address(self, buffer: Buffer, indices: tuple[Size, ...]) -> tuple[Any, Size]:
-        """Where an element is, and how far apart the elements of a vector lie."""
+    def offset(self, buffer: Buffer, indices: tuple[Size, ...]) -> Size:
+        """How many elements lie before an element."""
         offset: Size = 0
         for index, stride in zip(indices, buffer.strides, strict=True):
             offset = offset + substitute(index, self.fixed) * stride
+        return offset
+
+    def address(self, buffer: Buffer, offset: Size) -> tuple[Any, Size]:
+        """Where an element is, and how far apart the elements of a vector lie."""
         step = self.lane_step(offset) if self.lane is not None else 0
         pointer = memory_type(buffer.dtype).as_pointer()
         base = self.b.inttoptr(self.memories[buffer.memory], pointer)
@@ -94,7 +95,20 @@ class Access:
         return place, step
 
     def load(self, buffer: Buffer, indices: tuple[Size, ...]) -> Any:
-        place, step = self.address(buffer, indices)
+        """An element, or a vector of them; one that no store came after is not loaded again."""
+        offset, lane = self.offset(buffer, indices), self.lane
+        if self._block is not self.b.block:
+            self._block = self.b.block
+            self._loads.clear()
+        meant = tuple(self.names[name].text for name in sorted(symbols(offset)))
+        lanes = None if lane is None else (lane.name, lane.mask and lane.mask.text)
+        key = (buffer.memory, buffer.dtype, lanes, offset, meant)
+        if key not in self._loads:
+            self._loads[key] = self._load(buffer, offset)
+        return self._loads[key]
+
+    def _load(self, buffer: Buffer, offset: Size) -> Any:
+        place, step = self.address(buffer, offset)
         align = buffer.dtype.numpy.itemsize
         if step == 0:
             value = self.b.load(place, align=align)
@@ -256,8 +270,9 @@ class Access:
         self.b.store(ir.Constant(I64, 1), self.b.select(outside, place, nowhere))
 
     def store(self, buffer: Buffer, indices: tuple[Size, ...], value: Any) -> None:
-        place, step = self.address(buffer, indices)
+        place, step = self.address(buffer, self.offset(buffer, indices))
         align = buffer.dtype.numpy.itemsize
+        self._loads.clear()
         if self.lane is not None:
             value = self.spread(value)
         if buffer.dtype is DataType.BOOL:
@@ -339,6 +354,17 @@ class Access:
         inexact = self.b.icmp_signed("!=", self.b.mul(quotient, right), left)
         negative = self.b.icmp_signed("<", self.b.xor(left, right), ir.Constant(I64, 0))
         return self.b.sub(quotient, self.b.zext(self.b.and_(inexact, negative), I64))
+
+
+@lru_cache(maxsize=1 << 14)
+def _growth(size: Size, name: str) -> Size:
+    """By how much a size grows with a name."""
+    if name not in symbols(size):
+        return 0
+    assert isinstance(size, Expression)
+    step = size.substitute({name: 1}) - size.substitute({name: 0})
+    assert name not in symbols(step)
+    return step
 
 
 def _constant_part(size: Size) -> int:
