@@ -18,7 +18,7 @@ Bind = Callable[[Feeds], Call]
 """From inputs to a call of the model with them, which gives its outputs in the model's order."""
 
 
-COMPILED = "CompiledExecutionProvider"
+NATIVE = "CPUExecutionProvider"
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ def open_sardonyx(job: Job) -> Bind:
         return lambda feeds: lambda: program.run(feeds)
     options = sx.SessionOptions()
     options.intra_op_num_threads = job.threads
-    session = sx.InferenceSession(job.path, options, [COMPILED])
-    if session.get_providers() != [COMPILED]:
+    session = sx.InferenceSession(job.path, options, [NATIVE])
+    if session.get_providers() != [NATIVE]:
         raise RuntimeError(f"the model runs on {', '.join(session.get_providers())}")
     return lambda feeds: lambda: session.run(None, feeds)
 
