@@ -3,6 +3,7 @@
 import numpy as np
 
 from tests.compiler.case import FLOAT, Case, flags, ints, normal, positive
+from tests.compiler.cases_attention import CASES as ATTENTION
 from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_features import CASES as FEATURES
 from tests.compiler.cases_indexing import CASES as INDEXING
@@ -248,5 +249,5 @@ CASES: list[Case] = [
     ),
 ]
 
-ALL_CASES = [*CASES, *ELEMENTS, *FEATURES, *INDEXING, *STRUCTURE]
+ALL_CASES = [*CASES, *ATTENTION, *ELEMENTS, *FEATURES, *INDEXING, *STRUCTURE]
 """The cases of all families."""

@@ -1,11 +1,13 @@
 """How operators become forms: one function for each, found by domain and name."""
 
 from sardonyx.compiler.lowerings import (
+    attention,
     contraction,
     cumulative,
     einsum,
     features,
     forest,
+    fused,
     indexing,
     movement,
     pointwise,
@@ -19,6 +21,7 @@ from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
     quantization, scattering, features, forest,
+    fused, attention,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
