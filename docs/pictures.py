@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 import sardonyx as sx
-from sardonyx.compiler.plan import Lifetime, place
+from sardonyx.compiler.plan import Lifetime, arrange
 from sardonyx.compiler.program import compile_model
 from sardonyx.viewer.boxes import OPERATION
 from sardonyx.viewer.describe import describe_model
@@ -109,8 +109,12 @@ def memory() -> str:
         if value.users
     }
     lengths = [4 * int(np.prod(value.type.shape)) for value in spans]
-    offsets, total = place(lengths, list(spans.values()))
-    step, scale = 90, 220 / max(total, 1)
+    ends: dict[int, int] = {}
+    offsets = [0] * len(lengths)
+    for block, below in arrange(lengths, list(spans.values())):
+        offsets[block] = max((ends[other] for other in below), default=0)
+        ends[block] = offsets[block] + lengths[block]
+    step, scale = 90, 220 / max(ends.values(), default=1)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {step * len(nodes) + 20} 280" '
         f'width="{step * len(nodes) + 20}" height="280" {FONT}>'

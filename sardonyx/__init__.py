@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sardonyx.version import VERSION
 
 if TYPE_CHECKING:
-    from sardonyx.api import save, stage_names, text_after
+    from sardonyx.api import compile, save, stage_names, text_after
     from sardonyx.checker import Finding, check, find_problems
     from sardonyx.dtypes import DataType
     from sardonyx.errors import (
+        CancelledError,
         CheckError,
         ConversionError,
         EvaluationError,
@@ -73,22 +74,27 @@ if TYPE_CHECKING:
         NodeArg,
         OrtValue,
         RunOptions,
+        RunProfile,
         SessionOptions,
+        SparseValue,
+        c_operator,
+        custom_operator,
         get_available_providers,
+        set_seed,
     )
-    from sardonyx.runtime.compare import compare_runs
+    from sardonyx.runtime.compare import bisect, compare_runs
     from sardonyx.runtime.inputs import make_inputs
     from sardonyx.viewer import render_html
 
 __version__ = VERSION
 
 _HOMES = {
-    "sardonyx.api": "save stage_names text_after",
+    "sardonyx.api": "compile save stage_names text_after",
     "sardonyx.checker": "Finding check find_problems",
     "sardonyx.dtypes": "DataType",
     "sardonyx.errors": (
-        "CheckError ConversionError EvaluationError ExternalDataError FormatError GraphError "
-        "InferenceError InputError SardonyxError SaveError TensorError UnsupportedError"
+        "CancelledError CheckError ConversionError EvaluationError ExternalDataError FormatError "
+        "GraphError InferenceError InputError SardonyxError SaveError TensorError UnsupportedError"
     ),
     "sardonyx.format.load": "load load_tensor load_text",
     "sardonyx.format.save": "save_tensor to_bytes to_text",
@@ -113,9 +119,10 @@ _HOMES = {
     "sardonyx.passes.summarize": "summarize",
     "sardonyx.runtime": (
         "ExecutionMode ExecutionOrder GraphOptimizationLevel IOBinding InferenceSession "
-        "ModelMetadata NodeArg OrtValue RunOptions SessionOptions get_available_providers"
+        "ModelMetadata NodeArg OrtValue RunOptions RunProfile SessionOptions SparseValue "
+        "c_operator custom_operator get_available_providers set_seed"
     ),
-    "sardonyx.runtime.compare": "compare_runs",
+    "sardonyx.runtime.compare": "bisect compare_runs",
     "sardonyx.runtime.inputs": "make_inputs",
     "sardonyx.viewer": "render_html",
 }
@@ -125,6 +132,7 @@ __all__ = [
     "Attribute",
     "AttributeType",
     "Builder",
+    "CancelledError",
     "CheckError",
     "ConversionError",
     "DataType",
@@ -152,11 +160,13 @@ __all__ = [
     "OptionalType",
     "OrtValue",
     "RunOptions",
+    "RunProfile",
     "SardonyxError",
     "SaveError",
     "SequenceType",
     "SessionOptions",
     "SparseTensor",
+    "SparseValue",
     "Tensor",
     "TensorError",
     "TensorType",
@@ -164,11 +174,15 @@ __all__ = [
     "UnsupportedError",
     "Value",
     "__version__",
+    "bisect",
+    "c_operator",
     "check",
     "clone_model",
     "compare_runs",
+    "compile",
     "convert_floats",
     "convert_opset",
+    "custom_operator",
     "diff",
     "evaluate",
     "extract_model",
@@ -187,6 +201,7 @@ __all__ = [
     "render_html",
     "save",
     "save_tensor",
+    "set_seed",
     "simplify",
     "stage_names",
     "summarize",

@@ -144,13 +144,16 @@ def simplify(
 def optimize(
     model: ModelPath,
     target: Target,
-    level: Annotated[int, typer.Option(help="From 0, nothing, to 3, loops unrolled too.")] = 2,
+    level: Annotated[int, typer.Option(help="From 0, nothing, to 3, a newer opset too.")] = 2,
+    fusions: Annotated[
+        str, typer.Option(help="Operators of one runtime to end in: com.microsoft.")
+    ] = "",
     json: AsJson = False,
 ) -> None:
     """Write a model made smaller, by level."""
     from sardonyx.cli.simplify import optimize_model
 
-    optimize_model(model, target, level, as_json=json)
+    optimize_model(model, target, level, fusions, as_json=json)
 
 
 def add_to(app: typer.Typer) -> None:

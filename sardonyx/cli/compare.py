@@ -13,12 +13,12 @@ from sardonyx.runtime.compare import Comparison
 def compare_model(
     request: Request, against: str, rtol: float, atol: float, *, as_json: bool
 ) -> bool:
-    """Compare with another runtime; True where all outputs agree."""
-    open_session = open_peer(against)
+    """Compare with another runtime, or another model; True where all outputs agree."""
+    second = sx.load(against) if Path(against).is_file() else open_peer(against)
     model = sx.load(request.path)
     feeds = request.feeds(model)
     with waiting("comparing"), request.blaming_sizes(model):
-        result = sx.compare_runs(model, feeds, open_session, rtol=rtol, atol=atol)
+        result = sx.bisect(model, second, feeds, rtol=rtol, atol=atol)
     if as_json:
         print_json({"file": str(request.path), "agrees": result.agrees} | asdict(result))
     else:

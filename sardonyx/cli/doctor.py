@@ -11,6 +11,7 @@ from typing import Any
 from sardonyx.cli.output import bytes_text, print_facts, print_json, waiting
 from sardonyx.cli.probe import probe_targets
 from sardonyx.compiler.emit_engine import host_features, host_target
+from sardonyx.runtime.caching import open_cache
 from sardonyx.runtime.processors import thread_limits
 from sardonyx.version import VERSION
 
@@ -52,6 +53,7 @@ def show_machine(*, as_json: bool) -> None:
         ("quota", "none" if quota is None else f"{quota:g} processors"),
         ("memory", "unknown" if memory is None else bytes_text(memory)),
         ("memory limit", "none" if limit is None else bytes_text(limit)),
+        ("cache", facts["cache"] or "turned off"),
     ]
     rows += [("needs", f"{name} {said or 'MISSING'}") for name, said in facts["needed"].items()]
     for name, said in facts["optional"].items():
@@ -62,7 +64,7 @@ def show_machine(*, as_json: bool) -> None:
 
 def examine() -> dict[str, Any]:
     """What `doctor` shows, as plain values."""
-    limits = thread_limits()
+    limits, cache = thread_limits(), open_cache()
     facts: dict[str, Any] = {
         "sardonyx": VERSION,
         "python": platform.python_version(),
@@ -79,6 +81,8 @@ def examine() -> dict[str, Any]:
         "cpu_quota": limits.quota,
         "memory_bytes": _memory(),
         "memory_limit_bytes": _memory_limit(),
+        "cache": None if cache is None else str(cache.folder),
+        "cache_problem": "" if cache is None else cache.problem(),
         "needed": {name: _version(name) for name in _NEEDED},
         "optional": {name: _version(name) for name in _OPTIONAL},
     }
@@ -106,6 +110,8 @@ def find_problems(facts: dict[str, Any]) -> Iterator[str]:
     limit = facts["memory_limit_bytes"]
     if limit is not None and limit < _LITTLE_MEMORY:
         yield f"memory: the container has only {bytes_text(limit)}"
+    if facts.get("cache_problem"):
+        yield f"the cache {facts['cache']} is not used: {facts['cache_problem']}"
     if facts["target"] == "generic" and platform.machine() in ("x86_64", "AMD64"):
         yield "the processor has neither AVX2 nor AVX-512, or hides them: runs will be slow"
 

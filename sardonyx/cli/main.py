@@ -129,9 +129,9 @@ def main() -> None:
 
 
 def _add_verbs() -> None:
-    from sardonyx.cli import change, look, measure, show
+    from sardonyx.cli import cache, change, look, measure, show
 
-    for module in (look, show, measure, change):
+    for module in (look, show, measure, change, cache):
         module.add_to(app)
 
 

@@ -99,14 +99,14 @@ def compare(
     input: Inputs = None,
     dim: Dims = None,
     against: Annotated[
-        str, typer.Option("--against", help="Another runtime: onnxruntime or openvino.")
+        str, typer.Option("--against", help="Another runtime, onnxruntime or openvino, or a model.")
     ] = "onnxruntime",
     rtol: Annotated[float, typer.Option(help="Relative tolerance.")] = 1e-3,
     atol: Annotated[float, typer.Option(help="Absolute tolerance.")] = 1e-5,
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
-    """Compare outputs with another runtime; find where they part."""
+    """Compare outputs with another runtime or model; find where they part."""
     from sardonyx.cli.compare import compare_model
     from sardonyx.cli.session import Request
 

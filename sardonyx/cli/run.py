@@ -20,7 +20,6 @@ from sardonyx.cli.output import (
 from sardonyx.cli.session import Request
 from sardonyx.errors import InputError
 from sardonyx.format.files import replacing
-from sardonyx.ops.catalog import standard
 
 _SHOWN = 1000
 """JSON holds the elements of values up to this many."""
@@ -33,7 +32,6 @@ def run_model(
 ) -> None:
     """Load, check and run a model, and show it all."""
     pattern = _pattern(intermediates)
-    standard()
     start = time.perf_counter()
     model = sx.load(request.path)
     loaded = time.perf_counter()

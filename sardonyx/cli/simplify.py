@@ -26,11 +26,11 @@ def simplify_model(
     _finish(model, small, target, as_json=as_json)
 
 
-def optimize_model(path: Path, target: Path, level: int, *, as_json: bool) -> None:
+def optimize_model(path: Path, target: Path, level: int, fusions: str, *, as_json: bool) -> None:
     """Write a model made smaller, and say what became of it."""
     model = sx.load(path)
     with waiting("optimizing"):
-        small = sx.optimize(model, level)
+        small = sx.optimize(model, level, fusions=fusions)
     _finish(model, small, target, as_json=as_json)
 
 

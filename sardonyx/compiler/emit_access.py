@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from llvmlite import ir
-
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_math import declare, splat, suffix
 from sardonyx.compiler.emit_values import I1, I8, I32, I64, memory_type
 from sardonyx.dims import Expression, Operation, Product, Size
@@ -37,12 +37,17 @@ class Access:
     b: ir.IRBuilder
     entry: ir.Block
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, parameters: tuple[str, ...]) -> None:
         self.lanes = lanes
+        self.parameters = frozenset(parameters)
+        self.sizes: dict[Operation, Any] = {}
+        """Operations that are computed already where the kernel begins."""
         self.names: dict[str, Any] = {}
         self.fixed: dict[str, Size] = {}
         self.memories: dict[str, Any] = {}
         self.lane: Lane | None = None
+        self._block: Any = None
+        self._loads: dict[Any, Any] = {}
         self.nothing: dict[Any, Any] = {}
         """For each type a place that holds 0, read where an element lies outside."""
 
@@ -69,19 +74,17 @@ class Access:
     def lane_step(self, size: Size) -> Size:
         """By how much a size grows from one lane to the next."""
         assert self.lane is not None
-        name = self.lane.name
-        if name not in symbols(size):
-            return 0
-        assert isinstance(size, Expression)
-        step = size.substitute({name: 1}) - size.substitute({name: 0})
-        assert name not in symbols(step)
-        return step
+        return _growth(size, self.lane.name)
 
-    def address(self, buffer: Buffer, indices: tuple[Size, ...]) -> tuple[Any, Size]:
-        """Where an element is, and how far apart the elements of a vector lie."""
+    def offset(self, buffer: Buffer, indices: tuple[Size, ...]) -> Size:
+        """How many elements lie before an element."""
         offset: Size = 0
         for index, stride in zip(indices, buffer.strides, strict=True):
             offset = offset + substitute(index, self.fixed) * stride
+        return offset
+
+    def address(self, buffer: Buffer, offset: Size) -> tuple[Any, Size]:
+        """Where an element is, and how far apart the elements of a vector lie."""
         step = self.lane_step(offset) if self.lane is not None else 0
         pointer = memory_type(buffer.dtype).as_pointer()
         base = self.b.inttoptr(self.memories[buffer.memory], pointer)
@@ -92,7 +95,20 @@ class Access:
         return place, step
 
     def load(self, buffer: Buffer, indices: tuple[Size, ...]) -> Any:
-        place, step = self.address(buffer, indices)
+        """An element, or a vector of them; one that no store came after is not loaded again."""
+        offset, lane = self.offset(buffer, indices), self.lane
+        if self._block is not self.b.block:
+            self._block = self.b.block
+            self._loads.clear()
+        meant = tuple(self.names[name].text for name in sorted(symbols(offset)))
+        lanes = None if lane is None else (lane.name, lane.mask and lane.mask.text)
+        key = (buffer.memory, buffer.dtype, lanes, offset, meant)
+        if key not in self._loads:
+            self._loads[key] = self._load(buffer, offset)
+        return self._loads[key]
+
+    def _load(self, buffer: Buffer, offset: Size) -> Any:
+        place, step = self.address(buffer, offset)
         align = buffer.dtype.numpy.itemsize
         if step == 0:
             value = self.b.load(place, align=align)
@@ -254,8 +270,9 @@ class Access:
         self.b.store(ir.Constant(I64, 1), self.b.select(outside, place, nowhere))
 
     def store(self, buffer: Buffer, indices: tuple[Size, ...], value: Any) -> None:
-        place, step = self.address(buffer, indices)
+        place, step = self.address(buffer, self.offset(buffer, indices))
         align = buffer.dtype.numpy.itemsize
+        self._loads.clear()
         if self.lane is not None:
             value = self.spread(value)
         if buffer.dtype is DataType.BOOL:
@@ -290,29 +307,34 @@ class Access:
         size = substitute(size, self.fixed)
         if isinstance(size, int):
             return ir.Constant(I64, size)
+        order = {name: position for position, name in enumerate(self.names, 1)}
         total: Any = None
-        for product, factor in sorted(size.terms.items(), key=lambda term: self.depth(term[0])):
-            term = self.product(product, factor)
+        for product, factor in sorted(size.terms.items(), key=lambda term: _depth(term[0], order)):
+            term = self.product(product, factor, order)
             total = term if total is None else self.b.add(total, term, flags=("nsw",))
         return total
 
-    def depth(self, product: Product) -> int:
-        order = {name: position for position, name in enumerate(self.names)}
-        found = [0]
-        for atom in product:
-            names = {atom} if isinstance(atom, str) else symbols(atom[1]) | symbols(atom[2])
-            found += [order[name] + 1 for name in names]
-        return max(found)
-
-    def product(self, product: Product, factor: int) -> Any:
-        ordered = sorted(product, key=lambda atom: self.depth((atom,)))
+    def product(self, product: Product, factor: int, order: dict[str, int]) -> Any:
         value: Any = None if factor == 1 and product else ir.Constant(I64, factor)
-        for atom in ordered:
+        for atom in sorted(product, key=lambda atom: _depth((atom,), order)):
             part = self.names[atom] if isinstance(atom, str) else self.operation(atom)
             value = part if value is None else self.b.mul(value, part, flags=("nsw",))
         return value
 
     def operation(self, operation: Operation) -> Any:
+        """An operation on sizes; one on parameters alone is computed once, at the beginning."""
+        known = self.sizes.get(operation)
+        if known is not None:
+            return known
+        if not _is_safe(operation, self.parameters):
+            return self.compute(operation)
+        here = self.b.block
+        self.b.position_at_end(self.entry)
+        self.sizes[operation] = made = self.compute(operation)
+        self.b.position_at_end(here)
+        return made
+
+    def compute(self, operation: Operation) -> Any:
         sign, left, right = operation
         a, c = self.integer(left), self.integer(right)
         match sign:
@@ -334,5 +356,38 @@ class Access:
         return self.b.sub(quotient, self.b.zext(self.b.and_(inexact, negative), I64))
 
 
+@lru_cache(maxsize=1 << 14)
+def _growth(size: Size, name: str) -> Size:
+    """By how much a size grows with a name."""
+    if name not in symbols(size):
+        return 0
+    assert isinstance(size, Expression)
+    step = size.substitute({name: 1}) - size.substitute({name: 0})
+    assert name not in symbols(step)
+    return step
+
+
 def _constant_part(size: Size) -> int:
     return size if isinstance(size, int) else size.terms.get((), 0)
+
+
+def _depth(product: Product, order: dict[str, int]) -> int:
+    """How late the last name of a product was bound."""
+    found = 0
+    for atom in product:
+        names = (atom,) if isinstance(atom, str) else symbols(atom[1]) | symbols(atom[2])
+        found = max(found, *(order[name] for name in names))
+    return found
+
+
+def _is_safe(operation: Operation, parameters: frozenset[str]) -> bool:
+    """True where an operation depends on parameters alone and cannot divide by zero."""
+    sign, *operands = operation
+    if sign in ("//", "%") and not isinstance(operands[1], int):
+        return False
+    sizes = [item for item in operands if isinstance(item, Expression)]
+    atoms = {atom for size in sizes for product in size.terms for atom in product}
+    return all(
+        atom in parameters if isinstance(atom, str) else _is_safe(atom, parameters)
+        for atom in atoms
+    )

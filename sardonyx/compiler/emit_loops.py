@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from llvmlite import ir
-
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_access import Access, Lane
 from sardonyx.compiler.emit_math import declare, intrinsic, splat
 from sardonyx.compiler.emit_values import (
@@ -74,7 +73,7 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, lanes: int) -> ir.
 
 class _Emitter(Access):
     def __init__(self, function: ir.Function, kernel: Kernel, lanes: int) -> None:
-        super().__init__(lanes)
+        super().__init__(lanes, kernel.parameters)
         self.function = function
         self.kernel = kernel
         self.entry = function.append_basic_block("entry")

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from llvmlite import ir
-
-from sardonyx.compiler.emit_engine import Engine
+from sardonyx.compiler import emit_ir as ir
+from sardonyx.compiler.emit_engine import assembly_of
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.targets import Target
 from sardonyx.loops import Kernel
@@ -20,5 +19,4 @@ def llvm_text(kernels: Sequence[Kernel], target: Target) -> str:
 
 def assembly_text(kernels: Sequence[Kernel], target: Target) -> str:
     """The machine code of the kernels."""
-    engine = Engine(llvm_text(kernels, target), target)
-    return str(engine.machine.emit_assembly(engine.module))
+    return assembly_of(llvm_text(kernels, target), target)

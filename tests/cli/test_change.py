@@ -116,7 +116,8 @@ def test_extract(tmp_path: Path) -> None:
     image = np.linspace(0, 16, 64, dtype=np.float32).reshape(1, 64)
     whole = sx.InferenceSession(str(DIGITS))
     results, inner = whole.run(None, {"pixels": image}, intermediates="Relu")
-    assert np.array_equal(sx.evaluate(model, {"Relu": inner["Relu"]})[1], results[0])
+    after = sx.evaluate(model, {"Relu": inner["Relu"]})[1]
+    np.testing.assert_allclose(after, results[0], rtol=1e-5)
     assert "no value 'nowhere'" in fails("extract", DIGITS, part, "--inputs", "pixels", "--outputs",
                                          "nowhere")  # fmt: skip
     assert "depend on the input 'pixels'" in fails(

@@ -178,6 +178,8 @@ def test_doctor_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
         "threads_because": "the quota of the container",
         "cpu_quota": 0.5,
         "memory_limit_bytes": 1 << 28,
+        "cache": "/caches",
+        "cache_problem": "others may write to it",
     }
     monkeypatch.setattr(doctor, "examine", lambda: told_facts | facts)
     told_facts = dict.fromkeys(
@@ -185,7 +187,8 @@ def test_doctor_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     ) | {"features": [], "cores": 8, "memory_bytes": None, "optional": {"onnx": None}}
     told_facts["problems"] = list(find_problems(facts))
     shown = invoke("doctor").stdout
-    for text in ("numpy MISSING", "fails (died of SIGILL)", "has 0.5 processors", "only 256.0 MiB"):
+    for text in ("numpy MISSING", "fails (died of SIGILL)", "has 0.5 processors", "only 256.0 MiB",
+                 "the cache /caches is not used"):  # fmt: skip
         assert text in shown
 
 

@@ -248,3 +248,15 @@ def test_usage_errors_exit_with_2(double: Path) -> None:
 def test_the_recorded_image_is_a_known_digit() -> None:
     said = told("run", DIGITS, "--input", f"pixels={DIGITS_INPUT}")
     assert max(said["outputs"]["probabilities"]["values"][0]) > 0.5
+
+
+def test_compare_with_another_model(double: Path, tmp_path: Path) -> None:
+    assert told("compare", double, "--against", str(double))["agrees"] is True
+    model = sx.load(double)
+    for node in model.graph.nodes:
+        if node.op_type == "Add":
+            node.op_type = "Sub"
+    sx.save(model, tmp_path / "other.onnx")
+    other = str(tmp_path / "other.onnx")
+    said = told("compare", double, "--against", other, "--input", "x=ones", code=1)
+    assert said["first_node"] == "node of 'y' (Sub)"

@@ -3,11 +3,12 @@
 m, n, k: rows, columns and depth of a product; mr, nr: rows and columns of a tile.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sardonyx.compiler.forms import Contraction, Form
 from sardonyx.compiler.fuse import Fusion, Group
-from sardonyx.compiler.kernels.blocks import PANEL, START, blocked_kernel
+from sardonyx.compiler.kernels.blocks import PANEL, blocked_kernel
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import (
     Call,
@@ -28,6 +29,7 @@ from sardonyx.compiler.kernels.tile import (
     pack_columns,
     tile_statements,
 )
+from sardonyx.compiler.pages import let_go
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
@@ -83,6 +85,7 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     constant = constant_array(form.right)
     if constant is not None:
         right = reader.packed(Packed(aligned(pack_columns(constant, problem.tile.nr))))
+        let_go(constant)
     else:
         shape = (*form.right.shape[:-2], problem.panels, k, problem.tile.nr)
         right = reader.scratch(Scratch(shape, DataType.FLOAT))
@@ -113,8 +116,13 @@ def _product_kernel(
     shared = not any(axes[-1][0] in symbols(index) for index in packed.indices) if axes else False
     row_name, rows = axes.pop() if shared else ("", 1)
 
-    def one_tile(tile: Tile) -> list[Statement]:
-        return _one_tile(problem, tile, group, reader, right, row_name)
+    def one_tile(tile: Tile, row_at: Callable[[Size], Size]) -> list[Statement]:
+        def at(row: Size) -> Index:
+            """The batch and the row of a tile's row."""
+            names = (*(name for name, _ in problem.batch), M)
+            return tuple(row_at(row) if name == row_name else symbol(name) for name in names)
+
+        return _one_tile(problem, tile, group, reader, right, at)
 
     in_block = _tiles_in_block(problem, target)
     return blocked_kernel(axes, gone, rows, problem.tile, problem.panels, in_block, one_tile)
@@ -154,27 +162,22 @@ def _right(problem: _Problem, form: Form, right: Buffer, column: Size) -> Load:
 
 
 def _one_tile(
-    problem: _Problem, tile: Tile, group: Group, reader: Reader, right: Buffer, row_name: str
-) -> list[Statement]:
+    problem: _Problem, tile: Tile, group: Group, reader: Reader, right: Buffer,
+    at: Callable[[Size], Index],
+) -> list[Statement]:  # fmt: skip
     form = problem.form
     target = reader.buffer(group.root)
-
-    def index(row: Size, last: Size) -> Index:
-        """An index of the left side or the result, with the tile's row in the place of the rows."""
-        names = [*(name for name, _ in problem.batch), M]
-        at = [symbol(START) + row if name == row_name else symbol(name) for name in names]
-        return (*at, last)
 
     def store(row: Size, column: Size) -> tuple[Statement, ...]:
         reader.forget()
         reader.computed[form] = lambda _: accumulated(row, column)
         place = symbol(PANEL) * tile.nr + column
-        at = index(row, place)
-        made = Store(target, at, reader.value(group.root, at))
+        index = (*at(row), place)
+        made = Store(target, index, reader.value(group.root, index))
         return guarded(place, problem.n, tile, made)
 
     def left(row: Size) -> Load:
-        place = broadcast_index(form.left, index(row, symbol(K)), problem.left_shape)
+        place = broadcast_index(form.left, (*at(row), symbol(K)), problem.left_shape)
         made = reader.value(form.left, place)
         assert isinstance(made, Load)
         return made
