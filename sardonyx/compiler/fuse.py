@@ -270,7 +270,9 @@ def permutation(view: View) -> tuple[int, ...] | None:
     places = [axis.axis for axis in view.axes if axis == Axis(axis.axis)]
     if set(places) != set(range(len(view.shape))) or len(places) != len(view.axes):
         return None
-    return tuple(places.index(axis) for axis in range(len(places)))
+    order = tuple(places.index(axis) for axis in range(len(places)))
+    same = view.shape == tuple(view.source.shape[axis] for axis in order)
+    return order if same else None
 
 
 def _choose_layouts(fusion: Fusion) -> None:

@@ -79,6 +79,28 @@ SELF = [
         ("sizes", (LONG, normal(24, 80), normal(80)), {"qkv_hidden_sizes": [32, 32, 16]}, 1),
     ]
 ]  # fmt: skip
+ANGLES = (normal(20, 4), normal(20, 4))
+GROUPS = {"num_heads": 4, "kv_num_heads": 2}
+CACHE = (normal(2, 2, 6, 8), normal(2, 2, 6, 8))
+WIDE_CACHE = (normal(2, 2, 20, 8), normal(2, 2, 20, 8))
+NEW = (normal(2, 3, 32), normal(2, 3, 16), normal(2, 3, 16))
+SHARED = [
+    Case("GroupQueryAttention", inputs, {**GROUPS, **extra}, fixed=(6,), domain=MICROSOFT,
+         label=label, outputs=3, symbolic=False)
+    for label, inputs, extra in [
+        ("first", (*NEW, None, None, counts(2, 1), counts(3)), {}),
+        ("step", (*NEW, *CACHE, counts(8, 6), counts(9)), {"softcap": 3.0}),
+        ("room", (*NEW, *WIDE_CACHE, counts(8, 6), counts(9)), {"local_window_size": 4}),
+        ("joint", (normal(2, 3, 64), None, None, *CACHE, counts(8, 8), counts(9)), {}),
+        ("turned", (*NEW, *CACHE, counts(8, 6), counts(9), *ANGLES), {"do_rotary": 1}),
+        ("pairs", (*NEW, None, None, counts(2, 2), counts(3), *ANGLES),
+         {"do_rotary": 1, "rotary_interleaved": 1}),
+        ("bias", (*NEW, *CACHE, counts(8, 8), counts(9), None, None, None, normal(1, 4, 3, 9)),
+         {"causal": 0}),
+        ("one", (normal(2, 1, 32), normal(2, 1, 16), normal(2, 1, 16), *CACHE, counts(6, 3),
+                 counts(7)), {}),
+    ]
+]  # fmt: skip
 IDS = (np.arange(18).reshape(2, 9) % 7).astype(np.int32)
 TABLES = (normal(7, 24), normal(16, 24), normal(3, 24))
 JOINED = [
@@ -129,4 +151,4 @@ JOINED = [
          {"activation": "Clip", "activation_params": [-0.5, 0.75]}, fixed=(1, 2), domain=MICROSOFT,
          symbolic=False),
 ]  # fmt: skip
-CASES: list[Case] = [*ATTENTION, *MULTI, *SELF, *JOINED]
+CASES: list[Case] = [*ATTENTION, *MULTI, *SELF, *SHARED, *JOINED]

@@ -8,6 +8,7 @@ from sardonyx.compiler.lowerings import (
     features,
     forest,
     fused,
+    group_attention,
     indexing,
     movement,
     pointwise,
@@ -22,6 +23,7 @@ from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
     quantization, scattering, features, forest, sliding, fused, attention,
+    group_attention,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()

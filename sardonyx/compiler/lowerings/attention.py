@@ -24,6 +24,7 @@ from sardonyx.compiler.forms import (
     unary,
     unsqueeze,
 )
+from sardonyx.compiler.fuse import permutation
 from sardonyx.compiler.lowerings.contraction import matrix_product
 from sardonyx.compiler.lowerings.fused import DOMAIN, part
 from sardonyx.compiler.lowerings.request import Lowerings, Request
@@ -46,15 +47,13 @@ def split_heads(x: Form, heads: int | None) -> Form:
 
 def split_axis(x: Form, axis: int, sizes: tuple[Size, Size]) -> Form:
     """One axis as two; behind a change of their order, so that nothing has to move."""
-    if isinstance(x, View) and all(item == Axis(item.axis) for item in x.axes):
-        places = [item.axis for item in x.axes]
-        if sorted(places, key=str) == list(range(len(x.shape))):
-            inner = split_axis(x.source, places.index(axis), sizes)
-            order = [places.index(place) for place in range(len(places))]
-            moved = [at + (at > order[axis]) for at in order]
-            moved.insert(axis + 1, order[axis] + 1)
-            return transpose(inner, moved)
-    return reshape(x, (*x.shape[:axis], *sizes, *x.shape[axis + 1 :]))
+    order = permutation(x) if isinstance(x, View) else None
+    if order is None or not isinstance(x, View):
+        return reshape(x, (*x.shape[:axis], *sizes, *x.shape[axis + 1 :]))
+    inner = split_axis(x.source, order[axis], sizes)
+    moved = [at + (at > order[axis]) for at in order]
+    moved.insert(axis + 1, order[axis] + 1)
+    return transpose(inner, moved)
 
 
 def attend(

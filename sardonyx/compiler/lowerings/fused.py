@@ -166,9 +166,9 @@ def embed_layer_normalization(
 ) -> tuple[Form, ...]:  # fmt: skip
     """Layer normalization of the sum of embeddings; lengths of masks; the sum."""
     places = iota((1, ids.shape[1]), 1) if position_ids is None else position_ids
-    total = _rows(words, ids) + _rows(positions, places)
+    total = table_rows(words, ids) + table_rows(positions, places)
     if segments is not None and segment_ids is not None:
-        total = total + _rows(segments, segment_ids)
+        total = total + table_rows(segments, segment_ids)
     mean = fold("add", total, [2], 0) / count(total, [2])
     unit, _ = _normalized(total - mean, [2], epsilon)
     if mask is None:
@@ -178,7 +178,7 @@ def embed_layer_normalization(
     return unit * gamma + beta, squeeze(length, [1]), total
 
 
-def _rows(table: Form, indices: Form) -> Form:
+def table_rows(table: Form, indices: Form) -> Form:
     """Rows of a table; a negative index lies outside like one that is too large."""
     places = select(binary("lt", indices, 0), LARGEST_INDEX, indices)
     return Gather((*indices.shape, table.shape[1]), table.dtype, table, places, 0)
@@ -203,7 +203,9 @@ def rotary_embedding(
     length = heads.shape[2]
     if len(positions.shape) == 1:
         positions = unsqueeze(positions, [1]) + iota((1, length), 1)
-    turned = rotate(heads, _rows(cosines, positions), _rows(sines, positions), bool(interleaved))
+    turned = rotate(
+        heads, table_rows(cosines, positions), table_rows(sines, positions), bool(interleaved)
+    )
     if len(x.shape) == 4:
         return turned
     return reshape(transpose(turned, (0, 2, 1, 3)), x.shape)
