@@ -17,6 +17,7 @@ from sardonyx.compiler.forms import (
 )
 from sardonyx.compiler.fuse import Fusion, Group, fuse
 from sardonyx.compiler.image import Row
+from sardonyx.compiler.kernels.attention import attention_calls
 from sardonyx.compiler.kernels.convolution import convolution_calls
 from sardonyx.compiler.kernels.copies import gather_calls, join_calls, window_calls
 from sardonyx.compiler.kernels.matmul import matmul_calls
@@ -82,6 +83,8 @@ class Built:
 
 def kernel_kind(group: Group) -> str:
     """The kind of kernel a group becomes, in a word."""
+    if group.attention is not None:
+        return "attention"
     if group.tile is not None:
         return type(group.tile).__name__.lower()
     if group.axes is not None:
@@ -96,6 +99,8 @@ def kernel_name(fusion: Fusion, group: Group) -> str:
 
 def group_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     """A group as calls of kernels."""
+    if group.attention is not None:
+        return attention_calls(fusion, group, group.attention, target)
     if isinstance(group.tile, Contraction):
         return matmul_calls(fusion, group, target)
     if isinstance(group.tile, Convolution):

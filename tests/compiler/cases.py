@@ -3,6 +3,7 @@
 import numpy as np
 
 from tests.compiler.case import FLOAT, Case, flags, ints, normal, positive
+from tests.compiler.cases_attention import CASES as ATTENTION
 from tests.compiler.cases_choosing import CASES as CHOOSING
 from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_features import CASES as FEATURES
@@ -254,7 +255,7 @@ CASES: list[Case] = [
 ]
 
 ALL_CASES = [
-    *CASES, *ELEMENTS, *FEATURES, *INDEXING, *SLIDING, *STRUCTURE, *RECURRENT, *ORDERING,
-    *CHOOSING, *REGIONS,
+    *CASES, *CHOOSING, *ATTENTION, *ELEMENTS, *FEATURES, *INDEXING, *ORDERING, *RECURRENT,
+    *REGIONS, *SLIDING, *STRUCTURE,
 ]  # fmt: skip
 """The cases of all families."""

@@ -1,6 +1,7 @@
 """How operators become forms: one function for each, found by domain and name."""
 
 from sardonyx.compiler.lowerings import (
+    attention,
     choosing,
     contraction,
     cumulative,
@@ -8,6 +9,8 @@ from sardonyx.compiler.lowerings import (
     einsum,
     features,
     forest,
+    fused,
+    group_attention,
     indexing,
     movement,
     ordering,
@@ -28,7 +31,8 @@ from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
     quantization, scattering, features, forest, sliding, recurrent, ordering, choosing,
-    suppression, training, state_attention, regions, determinant,
+    suppression, training, state_attention, regions, determinant, fused, attention,
+    group_attention,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
