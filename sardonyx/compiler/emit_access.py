@@ -1,7 +1,8 @@
 """Sizes and memory in machine code: where elements lie, loads and stores of one or of a vector."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from llvmlite import ir
@@ -43,8 +44,22 @@ class Access:
         self.fixed: dict[str, Size] = {}
         self.memories: dict[str, Any] = {}
         self.lane: Lane | None = None
+        self._block: Any = None
+        self._sizes: dict[Any, Any] = {}
+        self._loads: dict[Any, Any] = {}
         self.nothing: dict[Any, Any] = {}
         """For each type a place that holds 0, read where an element lies outside."""
+
+    def remember(self, known: dict[Any, Any], key: Any, size: Size, make: Callable[[], Any]) -> Any:
+        """What was made in this block before, for a size of names that still mean the same."""
+        if self._block is not self.b.block:
+            self._block = self.b.block
+            self._sizes.clear()
+            self._loads.clear()
+        key = (key, size, *(_identity(self.names.get(name)) for name in sorted(symbols(size))))
+        if key not in known:
+            known[key] = make()
+        return known[key]
 
     def slot(self, type_: Any) -> Any:
         """A place for a value that LLVM will keep in a register."""
@@ -58,9 +73,12 @@ class Access:
         """A value in every lane."""
         if isinstance(value.type, ir.VectorType):
             return value
-        type_ = ir.VectorType(value.type, self.lanes)
         if isinstance(value, ir.Constant):
-            return ir.Constant(type_, [value.constant] * self.lanes)
+            return ir.Constant(ir.VectorType(value.type, self.lanes), [value.constant] * self.lanes)
+        return self.remember(self._sizes, value, 0, lambda: self._spread(value))
+
+    def _spread(self, value: Any) -> Any:
+        type_ = ir.VectorType(value.type, self.lanes)
         nothing = ir.Constant(type_, ir.Undefined)
         first = self.b.insert_element(nothing, value, ir.Constant(I32, 0))
         zeros = ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes)
@@ -69,19 +87,17 @@ class Access:
     def lane_step(self, size: Size) -> Size:
         """By how much a size grows from one lane to the next."""
         assert self.lane is not None
-        name = self.lane.name
-        if name not in symbols(size):
-            return 0
-        assert isinstance(size, Expression)
-        step = size.substitute({name: 1}) - size.substitute({name: 0})
-        assert name not in symbols(step)
-        return step
+        return _growth(size, self.lane.name)
 
-    def address(self, buffer: Buffer, indices: tuple[Size, ...]) -> tuple[Any, Size]:
-        """Where an element is, and how far apart the elements of a vector lie."""
+    def offset(self, buffer: Buffer, indices: tuple[Size, ...]) -> Size:
+        """How many elements lie before an element."""
         offset: Size = 0
         for index, stride in zip(indices, buffer.strides, strict=True):
             offset = offset + substitute(index, self.fixed) * stride
+        return offset
+
+    def address(self, buffer: Buffer, offset: Size) -> tuple[Any, Size]:
+        """Where an element is, and how far apart the elements of a vector lie."""
         step = self.lane_step(offset) if self.lane is not None else 0
         pointer = memory_type(buffer.dtype).as_pointer()
         base = self.b.inttoptr(self.memories[buffer.memory], pointer)
@@ -92,7 +108,14 @@ class Access:
         return place, step
 
     def load(self, buffer: Buffer, indices: tuple[Size, ...]) -> Any:
-        place, step = self.address(buffer, indices)
+        """An element, or a vector of them; one that no store came after is not loaded again."""
+        offset = self.offset(buffer, indices)
+        lane = self.lane
+        key = (buffer.memory, buffer.dtype, None if lane is None else (lane.name, lane.mask))
+        return self.remember(self._loads, key, offset, lambda: self._load(buffer, offset))
+
+    def _load(self, buffer: Buffer, offset: Size) -> Any:
+        place, step = self.address(buffer, offset)
         align = buffer.dtype.numpy.itemsize
         if step == 0:
             value = self.b.load(place, align=align)
@@ -254,8 +277,9 @@ class Access:
         self.b.store(ir.Constant(I64, 1), self.b.select(outside, place, nowhere))
 
     def store(self, buffer: Buffer, indices: tuple[Size, ...], value: Any) -> None:
-        place, step = self.address(buffer, indices)
+        place, step = self.address(buffer, self.offset(buffer, indices))
         align = buffer.dtype.numpy.itemsize
+        self._loads.clear()
         if self.lane is not None:
             value = self.spread(value)
         if buffer.dtype is DataType.BOOL:
@@ -290,6 +314,9 @@ class Access:
         size = substitute(size, self.fixed)
         if isinstance(size, int):
             return ir.Constant(I64, size)
+        return self.remember(self._sizes, None, size, lambda: self._integer(size))
+
+    def _integer(self, size: Expression) -> Any:
         total: Any = None
         for product, factor in sorted(size.terms.items(), key=lambda term: self.depth(term[0])):
             term = self.product(product, factor)
@@ -332,6 +359,21 @@ class Access:
         inexact = self.b.icmp_signed("!=", self.b.mul(quotient, right), left)
         negative = self.b.icmp_signed("<", self.b.xor(left, right), ir.Constant(I64, 0))
         return self.b.sub(quotient, self.b.zext(self.b.and_(inexact, negative), I64))
+
+
+@lru_cache(maxsize=1 << 14)
+def _growth(size: Size, name: str) -> Size:
+    """By how much a size grows with a name."""
+    if name not in symbols(size):
+        return 0
+    assert isinstance(size, Expression)
+    step = size.substitute({name: 1}) - size.substitute({name: 0})
+    assert name not in symbols(step)
+    return step
+
+
+def _identity(value: Any) -> Any:
+    return ("constant", value.constant) if isinstance(value, ir.Constant) else id(value)
 
 
 def _constant_part(size: Size) -> int:

@@ -4,6 +4,7 @@ The arguments are the addresses of the memories, then the parameters. `begin` an
 parallel loop. A vector loop runs whole vectors, then one masked vector for what is left.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from llvmlite import ir
 
 from sardonyx.compiler.emit_access import Access, Lane
-from sardonyx.compiler.emit_math import intrinsic, splat
+from sardonyx.compiler.emit_math import declare, intrinsic, splat
 from sardonyx.compiler.emit_values import (
     I32,
     I64,
@@ -36,6 +37,7 @@ from sardonyx.loops.nodes import (
     Kind,
     Let,
     Load,
+    Local,
     Loop,
     Pick,
     Read,
@@ -56,6 +58,9 @@ from sardonyx.loops.nodes import (
 
 REDUCTION_COPIES = 4
 """Vectors a reduction takes at once, each with an accumulator of its own."""
+POINTER = ir.IntType(8).as_pointer()
+LINE = 64
+"""Bytes of a cache line."""
 
 
 def emit_kernel(module: ir.Module, name: str, kernel: Kernel, lanes: int) -> ir.Function:
@@ -76,6 +81,7 @@ class _Emitter(Access):
         self.b = ir.IRBuilder(self.entry)
         self.registers: dict[str, Register] = {}
         self.slots: dict[tuple[str, tuple[int, ...]], Any] = {}
+        self.taken: list[Any] = []
 
     def run(self) -> None:
         arguments = self.function.args[0]
@@ -85,6 +91,8 @@ class _Emitter(Access):
         body = self.function.append_basic_block("body")
         self.b.position_at_end(body)
         self.body(self.kernel.body)
+        for taken in self.taken:
+            self.b.call(declare(self.b.module, "free", ir.VoidType(), [POINTER]), [taken])
         self.b.ret_void()
         ir.IRBuilder(self.entry).branch(body)
 
@@ -102,6 +110,8 @@ class _Emitter(Access):
                 self.names[name] = self.value(value)
             case Register():
                 self.register(statement)
+            case Local(name, dtype, shape):
+                self.local(name, math.prod(shape) * dtype.numpy.itemsize)
             case Update():
                 self.update(statement)
             case Store(buffer, indices, value):
@@ -279,6 +289,17 @@ class _Emitter(Access):
             if key not in self.slots:
                 self.slots[key] = self.slot(type_)
             self.b.store(splat(type_, register.initial), self.slots[key])
+
+    def local(self, name: str, size: int) -> None:
+        """Memory for one task after another, from the first to the last this function runs."""
+        here = self.b.block
+        self.b.position_at_end(self.entry)
+        allocate = declare(self.b.module, "malloc", POINTER, [I64])
+        taken = self.b.call(allocate, [ir.Constant(I64, size + LINE)])
+        self.taken.append(taken)
+        begin = self.b.add(self.b.ptrtoint(taken, I64), ir.Constant(I64, LINE - 1))
+        self.memories[name] = self.b.and_(begin, ir.Constant(I64, -LINE))
+        self.b.position_at_end(here)
 
     def place(self, name: str, indices: tuple[Size, ...]) -> Any:
         """The slot of a register's element, or of a vector of them."""

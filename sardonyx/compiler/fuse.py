@@ -254,16 +254,37 @@ def _choose_layouts(fusion: Fusion) -> None:
     """Images stay channels-last from a convolution to the next, through what lies between."""
     last: set[Form] = set()
     needs_usual = _reshaped_sources(fusion)
+    convolved = {group.tile.image for group in fusion.groups if isinstance(group.tile, Convolution)}
     for group in fusion.groups:
         root = group.root
         plain = root in fusion.order or root in needs_usual or isinstance(root, Result)
+        plain = plain or isinstance(group.tile, Contraction)
         if plain or len(root.shape) != 4:
             continue
-        near = (fusion.storage(source) for member in group.members for source in member.sources)
-        images = [form for form in near if len(form.shape) == 4]
-        if isinstance(group.tile, Convolution) or any(form in last for form in images):
+        images = _images_read(fusion, root)
+        wanted = isinstance(group.tile, Convolution) or root in convolved
+        if wanted or any(form in last for form in images):
             fusion.order[root] = CHANNELS_LAST
             last.add(root)
+
+
+def _images_read(fusion: Fusion, root: Form) -> list[Form]:
+    """Stored images that a result is computed from, axis by axis in the order of its own."""
+    found: list[Form] = []
+    seen = {root}
+    waiting = [root]
+    while waiting:
+        for source in waiting.pop().sources:
+            order = permutation(source) if isinstance(source, View) else None
+            turned = order is not None and order != tuple(range(len(source.shape)))
+            if source in seen or turned or len(source.shape) != 4:
+                continue
+            seen.add(source)
+            if source in fusion.roots:
+                found.append(source)
+            elif not isinstance(source, Reshape):
+                waiting.append(source)
+    return found
 
 
 def _reshaped_sources(fusion: Fusion) -> set[Form]:

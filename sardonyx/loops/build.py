@@ -11,6 +11,7 @@ from sardonyx.loops.nodes import (
     Kernel,
     Kind,
     Let,
+    Local,
     Loop,
     Statement,
     Value,
@@ -70,6 +71,9 @@ def kernel(body: Sequence[Statement]) -> Kernel:
     """A kernel from its statements; names that nothing binds become its parameters."""
     statements = tuple(body)
     memories = {buffer.memory: None for buffer in buffers_in(statements)}
+    for item in walk(statements):
+        if isinstance(item, Local):
+            memories.pop(item.memory, None)
     bound = {item.index for item in walk(statements) if isinstance(item, Loop)}
     bound |= {item.name for item in walk(statements) if isinstance(item, Let)}
     free = {name for size in sizes_in(statements) for name in symbols(size)} - bound

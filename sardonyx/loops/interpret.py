@@ -19,6 +19,7 @@ from sardonyx.loops.nodes import (
     Kernel,
     Let,
     Load,
+    Local,
     Loop,
     Pick,
     Read,
@@ -121,6 +122,8 @@ class _Machine:
                 self.names[name] = int(self.value(value))
             case Register(name, dtype, shape, initial):
                 self.registers[name] = np.full(shape, initial, dtype.numpy)
+            case Local(name, dtype, shape):
+                self.memories[name] = np.empty(math.prod(shape), dtype.numpy)
             case Update(name, combine, value, indices):
                 at = tuple(map(self.size, indices))
                 register = self.registers[name]

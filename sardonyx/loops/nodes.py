@@ -186,6 +186,15 @@ class Register:
 
 
 @dataclass(frozen=True, slots=True)
+class Local:
+    """Memory of a task's own from here on, without gaps; what it holds at first is not defined."""
+
+    memory: str
+    dtype: DataType
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Update:
     """A register takes in a value: `register = combine(register, value)`."""
 
@@ -204,7 +213,7 @@ class Store:
     value: Value
 
 
-Statement = Loop | Guard | Let | Register | Update | Store
+Statement = Loop | Guard | Let | Register | Local | Update | Store
 
 
 @dataclass(frozen=True, slots=True)

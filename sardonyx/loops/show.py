@@ -14,6 +14,7 @@ from sardonyx.loops.nodes import (
     Kernel,
     Let,
     Load,
+    Local,
     Loop,
     Pick,
     Read,
@@ -81,6 +82,8 @@ def _lines(body: tuple[Statement, ...]) -> Iterator[str]:
             case Register(name, dtype, shape, initial, lanes):
                 spread = " across lanes" if lanes else ""
                 yield f"register {name}: {dtype.text}{list(shape)}{spread} = {initial}"
+            case Local(name, dtype, shape):
+                yield f"local {name}: {dtype.text}{list(shape)}"
             case Update(name, combine, value, indices):
                 yield from _with_value(f"{name}{_sizes(indices)} {combine}= ", value)
             case Store(buffer, indices, value):

@@ -21,6 +21,7 @@ from sardonyx.loops.nodes import (
     Kind,
     Let,
     Load,
+    Local,
     Loop,
     Pick,
     Read,
@@ -55,7 +56,7 @@ class _Scope:
         self.registers = registers
 
     def body(self, body: tuple[Statement, ...], around: Kind) -> None:
-        inner = _Scope(self.memories, set(self.names), dict(self.registers))
+        inner = _Scope(set(self.memories), set(self.names), dict(self.registers))
         for statement in body:
             inner.statement(statement, around, alone=len(body) == 1)
 
@@ -87,6 +88,9 @@ class _Scope:
             case Register(name, _, shape, _, lanes):
                 _require(not lanes or len(shape) > 0, f"register {name} has no axis for lanes")
                 self.registers[name] = statement
+            case Local(name):
+                _require(name not in self.memories, f"memory {name} stands twice")
+                self.memories.add(name)
             case Update(name, combine, value, indices):
                 _require(combine in COMBINERS, f"combiner {combine}")
                 self.read(name, indices, self.value(value))

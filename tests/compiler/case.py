@@ -59,7 +59,7 @@ class Case:
         return sx.Model(graph, opsets, ir_version=13), feeds
 
 
-def run_cases(case: Case, target: str) -> None:
+def run_cases(case: Case, target: str | None) -> None:
     """Compile, run and compare with the reference; nothing may fall back."""
     for symbolic in (False, True) if case.symbolic else (False,):
         model, feeds = case.model(symbolic)

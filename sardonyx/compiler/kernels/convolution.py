@@ -3,35 +3,33 @@
 A tile is mr pixels of a row by nr output channels; every tap of the filter adds its products to it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import Convolution
-from sardonyx.compiler.fuse import CHANNELS_LAST, Fusion, Group
+from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.compiler.kernels.blocks import PANEL, START, Lines, blocked_kernel
+from sardonyx.compiler.kernels.depthwise import depthwise_calls
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned, constant_array
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
-    LANE,
-    ROW,
+    Pixel,
     Tile,
     accumulated,
     choose_tile,
     guarded,
-    over_tile,
     pack_columns,
     tile_statements,
 )
+from sardonyx.compiler.kernels.winograd import suits, winograd_calls
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import constant, nest
 from sardonyx.loops.nodes import (
-    Binary,
     Buffer,
     Guard,
     Kernel,
@@ -41,16 +39,14 @@ from sardonyx.loops.nodes import (
     Register,
     Statement,
     Store,
-    Update,
     Value,
 )
-from sardonyx.loops.rewrite import merge_axes
+from sardonyx.loops.rewrite import merge_axes, offset, step
 
 N, G, Y, X, C, KY, KX = "%n", "%g", "%y", "%x", "%ch", "%ky", "%kx"
 
 
-Pixel = Callable[[Size, Size, Size, Size], Value]
-"""The image's element at batch, row, column and channel, padding counted."""
+Pads = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +78,17 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
     weights = constant_array(form.weights)
     assert weights is not None
     reader = Reader(fusion, group)
-    if form.groups > 1 and form.groups == weights.shape[0] == form.image.shape[1]:
-        return _depthwise_calls(fusion, group, reader, weights, target)
+    alone = form.groups > 1 and form.groups == weights.shape[0] == form.image.shape[1]
+    if alone or suits(form):
+        calls, pixel = _image(reader, form, (0, 0, 0, 0))
+        make = depthwise_calls if alone else winograd_calls
+        return [*calls, *make(group, reader, pixel, weights, target)]
     columns = weights.shape[0] // form.groups
     flat = weights.shape[2:] == (1, 1) and form.strides == (1, 1) and not any(form.pads)
     rows = product((form.shape[0], *form.shape[2:])) if flat else form.shape[3]
     tile = choose_tile(rows, columns, target)
     right = reader.packed(Packed(aligned(_packed_weights(weights, form.groups, tile.nr))))
-    calls, pixel = _image(fusion, reader, form)
+    calls, pixel = _image(reader, form, form.pads)
     problem = _Problem(form, tile, right, pixel)
     made = _product_kernel(problem, group, reader, target)
     work = product(form.shape) * problem.depth * int(np.prod(weights.shape[2:]))
@@ -97,60 +96,20 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
     return calls
 
 
-def _image(fusion: Fusion, reader: Reader, form: Convolution) -> tuple[list[Call], Pixel]:
+def _image(reader: Reader, form: Convolution, pads: Pads) -> tuple[list[Call], Pixel]:
     """How elements of the image are read, and the call that pads and turns it, where needed."""
-    if not any(form.pads) and _is_channels_last(fusion, form):
+    if not any(pads) and _is_channels_last(reader, form):
         return [], lambda n, y, x, c: reader.value(form.image, (n, c, y, x))
-    scratch = _padded(reader, form)
-    made = _pad_kernel(fusion, reader, form, scratch)
+    scratch = _padded(reader, form, pads)
+    made = _pad_kernel(reader, form, scratch, pads)
     call = Call(made, reader.places(made), product(scratch.shape))
     return [call], lambda n, y, x, c: Load(scratch, (n, y, x, c))
 
 
-def _depthwise_calls(
-    fusion: Fusion, group: Group, reader: Reader, weights: NDArray[np.float32], target: Target
-) -> list[Call]:
-    """One filter for each channel: vectors of channels, tiles of pixels in a row."""
-    form = group.tile
-    assert isinstance(form, Convolution)
-    calls, pixel = _image(fusion, reader, form)
-    channels, _, kh, kw = weights.shape
-    taps = reader.packed(Packed(aligned(weights.reshape(channels, kh, kw).transpose(1, 2, 0))))
-    result = reader.buffer(group.root)
-    lane = symbol(PANEL) * target.lanes + symbol(LANE)
-    row = symbol(ROW)
-    y = symbol(Y) * form.strides[0] + symbol(KY) * form.dilations[0]
-    x = (symbol(START) + row) * form.strides[1] + symbol(KX) * form.dilations[1]
-    products = Binary(
-        "mul", pixel(symbol(N), y, x, lane), Load(taps, (symbol(KY), symbol(KX), lane))
-    )
-    index = (symbol(N), lane, symbol(Y), symbol(START) + row)
-
-    def one_tile(tile: Tile) -> list[Statement]:
-        reader.forget()
-        reader.computed[form] = lambda _: accumulated(row, symbol(LANE))
-        update = Update(ACCUMULATORS, "add", products, (row, symbol(LANE)))
-        store = Store(result, index, reader.value(group.root, index))
-        first, last = (guarded(lane, channels, tile, item) for item in (update, store))
-        return [
-            Register(ACCUMULATORS, DataType.FLOAT, (tile.mr, tile.nr), 0.0, lanes=True),
-            *nest([(KY, kh), (KX, kw)], over_tile(tile, first)),
-            *over_tile(tile, last),
-        ]
-
-    batch, _, height, width = form.shape
-    tile = Tile(8, 1, target.lanes)
-    panels = ceil_divide(channels, target.lanes)
-    lines = Lines(Y, height, 4)
-    made = blocked_kernel([(N, batch)], {}, width, tile, panels, 1, one_tile, lines)
-    return [*calls, Call(made, reader.places(made), product(form.shape) * kh * kw)]
-
-
-def _is_channels_last(fusion: Fusion, form: Convolution) -> bool:
-    """True where the image lies in memory as the kernel wants it."""
-    image = form.image
-    stored = image in fusion.roots and fusion.order.get(image) == CHANNELS_LAST
-    return stored or image in fusion.turned
+def _is_channels_last(reader: Reader, form: Convolution) -> bool:
+    """True where the channels of a pixel lie side by side in memory."""
+    element = reader.value(form.image, (symbol(N), symbol(C), symbol(Y), symbol(X)))
+    return isinstance(element, Load) and step(offset(element.buffer, element.indices), C) == 1
 
 
 def _packed_weights(weights: NDArray[np.float32], groups: int, nr: int) -> NDArray[np.float32]:
@@ -161,23 +120,23 @@ def _packed_weights(weights: NDArray[np.float32], groups: int, nr: int) -> NDArr
     return pack_columns(columns, nr)
 
 
-def _padded(reader: Reader, form: Convolution) -> Buffer:
+def _padded(reader: Reader, form: Convolution, pads: Pads) -> Buffer:
     batch, channels, height, width = form.image.shape
-    top, left, bottom, right = form.pads
+    top, left, bottom, right = pads
     shape = (batch, height + top + bottom, width + left + right, channels)
     return reader.scratch(Scratch(shape, DataType.FLOAT))
 
 
-def _pad_kernel(fusion: Fusion, reader: Reader, form: Convolution, scratch: Buffer) -> Kernel:
+def _pad_kernel(reader: Reader, form: Convolution, scratch: Buffer, pads: Pads) -> Kernel:
     """Each row of the padded image is cleared, then filled where the image reaches."""
     batch, channels, height, width = form.image.shape
-    top, left, _, _ = form.pads
+    top, left, _, _ = pads
     n, y, x, c = (symbol(name) for name in (N, Y, X, C))
     zero = Store(scratch, (n, y, x, c), constant(0.0))
     clear = nest([(X, scratch.shape[2])], (Loop(C, channels, (zero,), Kind.VECTOR),))
     source = reader.value(form.image, (n, c, y - top, x))
     copy: Statement = Store(scratch, (n, y, x + left, c), source)
-    if _is_channels_last(fusion, form):
+    if _is_channels_last(reader, form):
         fill = nest([(X, width)], (Loop(C, channels, (copy,), Kind.VECTOR),))
     else:
         fill = nest([(C, channels)], (Loop(X, width, (copy,), Kind.VECTOR),))

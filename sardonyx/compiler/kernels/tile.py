@@ -26,6 +26,8 @@ from sardonyx.loops.nodes import (
     Value,
 )
 
+Pixel = Callable[[Size, Size, Size, Size], Value]
+"""An image's element at batch, row, column and channel."""
 ACCUMULATORS = "acc"
 ROW, VECTOR, LANE = "%r", "%c", "%l"
 
@@ -52,7 +54,7 @@ def choose_tile(rows: Size, columns: Size, target: Target) -> Tile:
         sizes = range(min(2, most), min(most, 14) + 1) if isinstance(rows, int) else (most,)
         for mr in sizes:
             tile = Tile(mr, nv, target.lanes)
-            cost = _waste(rows, mr) * _waste(columns, tile.nr) * (1 + 1 / mr + 1 / tile.nv / 2)
+            cost = tile_cost(tile, rows, columns)
             if best is None or cost < best[0]:
                 best = cost, tile
     assert best is not None
@@ -61,7 +63,14 @@ def choose_tile(rows: Size, columns: Size, target: Target) -> Tile:
     return best[1]
 
 
-def _waste(size: Size, step: int) -> float:
+def tile_cost(tile: Tile, rows: Size, columns: Size) -> float:
+    """What a tile costs for each element of a result, in comparison with others."""
+    loads = 1 + 1 / tile.mr + 1 / tile.nv / 2
+    return waste(rows, tile.mr) * waste(columns, tile.nr) * loads
+
+
+def waste(size: Size, step: int) -> float:
+    """How much more is computed than there is, where it is done in steps."""
     if not isinstance(size, int) or size == 0:
         return 1.0
     return -(-size // step) * step / size

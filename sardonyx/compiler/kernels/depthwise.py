@@ -1,0 +1,198 @@
+"""Convolutions with one filter for each channel: vectors of channels, tiles of pixels in a row.
+
+A pixel's vector is loaded once for all places of a row of the filter. Beyond the edges of the image
+lies nothing: rows there are left out, pixels there are 0.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sardonyx.compiler.forms import Convolution
+from sardonyx.compiler.fuse import Group
+from sardonyx.compiler.kernels.nest import parallel_kernel
+from sardonyx.compiler.kernels.reader import Call, Packed, Reader, aligned
+from sardonyx.compiler.kernels.tile import ACCUMULATORS, LANE, Pixel, waste
+from sardonyx.compiler.targets import Target
+from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
+from sardonyx.dtypes import DataType
+from sardonyx.loops.build import constant
+from sardonyx.loops.nodes import (
+    Binary,
+    Buffer,
+    Guard,
+    Kind,
+    Let,
+    Load,
+    Loop,
+    Read,
+    Register,
+    Select,
+    Statement,
+    Store,
+    Update,
+    Whole,
+)
+
+N, BLOCK, LINE, Y, TILE, START = "%n", "%block", "%line", "%y", "%tile", "%start"
+INSIDE, CHANNELS, KY, ROW = "%inside", "%cb", "%ky", "%row"
+PIXELS = "px"
+BLOCKS = 16
+"""Blocks of lines of an image whose height is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    form: Convolution
+    group: Group
+    reader: Reader
+    pixel: Pixel
+    taps: Buffer
+    lanes: int
+    mr: int
+    """Pixels of a tile."""
+
+    @property
+    def channel(self) -> Size:
+        return symbol(CHANNELS) * self.lanes + symbol(LANE)
+
+    @property
+    def channels(self) -> int:
+        size = self.form.weights.shape[0]
+        assert isinstance(size, int)
+        return size
+
+    @property
+    def reach(self) -> int:
+        """Pixels of the image along a row that a tile needs."""
+        across = self.form.weights.shape[3]
+        assert isinstance(across, int)
+        return (self.mr - 1) * self.form.strides[1] + (across - 1) * self.form.dilations[1] + 1
+
+    @property
+    def left(self) -> Size:
+        """The first of them."""
+        return symbol(START) * self.form.strides[1] - self.form.pads[1]
+
+
+def depthwise_calls(
+    group: Group, reader: Reader, pixel: Pixel, weights: NDArray[np.float32], target: Target
+) -> list[Call]:
+    """One kernel; a task is some rows of an image."""
+    form = group.tile
+    assert isinstance(form, Convolution)
+    channels, _, kh, kw = weights.shape
+    taps = reader.packed(Packed(aligned(weights.reshape(channels, kh, kw).transpose(1, 2, 0))))
+    batch, _, height, width = form.shape
+    problem = _Problem(form, group, reader, pixel, taps, target.lanes, _tile_width(width, target))
+    lines = max(1, height // BLOCKS) if isinstance(height, int) else 4
+    first = symbol(BLOCK) * lines
+    here = minimum(lines, height - first)
+    body = (Let(Y, Whole(first + symbol(LINE))), *_row(problem, width))
+    outer = [(N, batch), (BLOCK, ceil_divide(height, lines))]
+    made = parallel_kernel(outer, [Loop(LINE, here, body)])
+    return [Call(made, reader.places(made), product(form.shape) * kh * kw)]
+
+
+def _tile_width(width: Size, target: Target) -> int:
+    """Pixels of a tile: many, and few of them computed twice."""
+    most = target.registers // 4
+    if not isinstance(width, int):
+        return most
+    return min(range(1, max(min(most, width), 1) + 1), key=lambda mr: waste(width, mr) + 1 / mr)
+
+
+def _row(problem: _Problem, width: Size) -> list[Statement]:
+    """A row of the result, in tiles; one that is shorter than a tile pixel by pixel."""
+
+    def tiles(mr: int) -> Statement:
+        part = replace(problem, mr=mr)
+        start = minimum(symbol(TILE) * mr, width - mr)
+        return Loop(TILE, ceil_divide(width, mr), (Let(START, Whole(start)), *_tile(part)))
+
+    if isinstance(width, int):
+        return [tiles(problem.mr)]
+    return [
+        Guard(problem.mr - 1, width, (tiles(problem.mr),)),
+        Guard(width, problem.mr, (tiles(1),)),
+    ]
+
+
+def _tile(problem: _Problem) -> list[Statement]:
+    """A tile that lies inside of the image, or one that has to look where it ends."""
+    width = problem.form.image.shape[3]
+    fits = Binary(
+        "and",
+        Binary("lt", Whole(-1), Whole(problem.left)),
+        Binary("lt", Whole(problem.left + problem.reach - 1), Whole(width)),
+    )
+    flag = Select(fits, constant(1, DataType.INT64), constant(0, DataType.INT64))
+    return [
+        Let(INSIDE, flag),
+        Guard(0, symbol(INSIDE), (_vectors(problem, careful=False),)),
+        Guard(symbol(INSIDE), 1, (_vectors(problem, careful=True),)),
+    ]
+
+
+def _vectors(problem: _Problem, careful: bool) -> Statement:
+    """All channels of a tile."""
+    form, lanes = problem.form, problem.lanes
+    kh, _ = form.weights.shape[2:]
+    row = symbol(Y) * form.strides[0] + symbol(KY) * form.dilations[0] - form.pads[0]
+    taken = (
+        Register(PIXELS, DataType.FLOAT, (problem.reach, lanes), -0.0, lanes=True),
+        _in_lanes(problem, _products(problem, careful)),
+    )
+    inside = Guard(-1, symbol(ROW), (Guard(symbol(ROW), form.image.shape[2], taken),))
+    body = (
+        Register(ACCUMULATORS, DataType.FLOAT, (problem.mr, lanes), 0.0, lanes=True),
+        Loop(KY, kh, (Let(ROW, Whole(row)), inside)),
+        _in_lanes(problem, _stores(problem)),
+    )
+    return Loop(CHANNELS, -(-problem.channels // lanes), body)
+
+
+def _in_lanes(problem: _Problem, body: list[Statement]) -> Statement:
+    inner = tuple(body)
+    if problem.channels % problem.lanes:
+        inner = (Guard(problem.channel, problem.channels, inner),)
+    return Loop(LANE, problem.lanes, inner, Kind.VECTOR)
+
+
+def _products(problem: _Problem, careful: bool) -> list[Statement]:
+    """The pixels that a row of the filter meets, and what they add to the tile."""
+    form, lane = problem.form, symbol(LANE)
+    width = form.image.shape[3]
+    kw = form.weights.shape[3]
+    assert isinstance(kw, int)
+    step, spread = form.strides[1], form.dilations[1]
+    needed = sorted({r * step + kx * spread for r in range(problem.mr) for kx in range(kw)})
+    body: list[Statement] = []
+    problem.reader.forget()
+    for offset in needed:
+        x = problem.left + offset
+        element = problem.pixel(symbol(N), symbol(ROW), x, problem.channel)
+        take: Statement = Update(PIXELS, "add", element, (offset, lane))
+        if careful:
+            take = Guard(-1, x, (Guard(x, width, (take,)),))
+        body.append(take)
+    for kx in range(kw):
+        tap = Load(problem.taps, (symbol(KY), kx, problem.channel))
+        for r in range(problem.mr):
+            pixel = Read(PIXELS, DataType.FLOAT, (r * step + kx * spread, lane))
+            body.append(Update(ACCUMULATORS, "add", Binary("mul", pixel, tap), (r, lane)))
+    return body
+
+
+def _stores(problem: _Problem) -> list[Statement]:
+    form, reader, root = problem.form, problem.reader, problem.group.root
+    body: list[Statement] = []
+    for r in range(problem.mr):
+        reader.forget()
+        value = Read(ACCUMULATORS, DataType.FLOAT, (r, symbol(LANE)))
+        reader.computed[form] = lambda _, value=value: value  # type: ignore[misc]
+        index = (symbol(N), problem.channel, symbol(Y), symbol(START) + r)
+        body.append(Store(reader.buffer(root), index, reader.value(root, index)))
+    reader.forget()
+    return body

@@ -1,0 +1,340 @@
+"""3x3 convolutions of stride 1 with fewer products: Winograd's F(2x2, 3x3).
+
+Four by four pixels of the image give two by two of the result. Both the patch and the filter are
+transformed into 16 numbers a channel; products of those, added up over channels, are transformed
+back. A task does so for a block of patches: `V` holds the transformed patches, `M` their products.
+The sums over channels are cut into pieces of `DEPTH`, which keeps rounding errors low.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sardonyx.compiler.forms import Convolution
+from sardonyx.compiler.fuse import Group
+from sardonyx.compiler.kernels.nest import PARALLEL, tasks
+from sardonyx.compiler.kernels.reader import Call, Packed, Reader, aligned
+from sardonyx.compiler.kernels.tile import (
+    ACCUMULATORS,
+    LANE,
+    ROW,
+    VECTOR,
+    Pixel,
+    Tile,
+    accumulated,
+    choose_tile,
+    over_tile,
+    pack_columns,
+    tile_cost,
+    waste,
+)
+from sardonyx.compiler.targets import Target
+from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
+from sardonyx.dtypes import DataType
+from sardonyx.loops.build import constant, dense, kernel
+from sardonyx.loops.nodes import (
+    Binary,
+    Buffer,
+    Guard,
+    Kernel,
+    Kind,
+    Let,
+    Load,
+    Local,
+    Loop,
+    Read,
+    Register,
+    Select,
+    Statement,
+    Store,
+    Unary,
+    Update,
+    Value,
+    Whole,
+)
+
+EDGE, MADE = 4, 2
+"""Pixels of a patch along an axis, and of the result that come from it."""
+PLACES = EDGE * EDGE
+DEPTH = 32
+"""Channels that are added up before the sum is added to the others'."""
+IMAGE = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
+FILTER = ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1))
+RESULT = ((1, 1, 1, 0), (0, 1, -1, -1))
+LARGEST_BLOCK = 56
+"""Patches of a block at most."""
+SMALLEST = 32
+"""Channels on either side below which transforming costs more than it saves."""
+GROUP, BLOCK, PATCH, N, Y, X, INSIDE = "%g", "%block", "%p", "%n", "%y", "%x", "%inside"
+CHANNELS, PLACE, PANEL, TILE, START, CHUNK, K = (
+    "%cb", "%xi", "%panel", "%tile", "%start", "%chunk", "%k"
+)  # fmt: skip
+PATCHES = "d"
+
+Row = Sequence[float]
+
+
+def suits(form: Convolution) -> bool:
+    """Whether a convolution of constant weights can be computed this way and gains by it."""
+    columns, depth, *size = form.weights.shape
+    plain = size == [3, 3] and form.groups == 1 and {*form.strides, *form.dilations} == {1}
+    if not plain or not isinstance(columns, int) or not isinstance(depth, int):
+        return False
+    pixels = product(form.shape[2:])
+    return min(columns, depth) >= SMALLEST and not (isinstance(pixels, int) and pixels < 36)
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    form: Convolution
+    group: Group
+    reader: Reader
+    pixel: Pixel
+    tile: Tile
+    filters: Buffer
+    depth: int
+    columns: int
+    height: int
+    """Patches of a block."""
+    panels: int
+    """Panels of columns that a task computes."""
+
+    @property
+    def transformed(self) -> Buffer:
+        """V: [places, patches, channels]."""
+        return dense("V", DataType.FLOAT, (PLACES, self.height, self.depth))
+
+    @property
+    def products(self) -> Buffer:
+        """M: [places, patches, columns of a task]."""
+        return dense("M", DataType.FLOAT, (PLACES, self.height, self.panels * self.tile.nr))
+
+    @property
+    def across(self) -> tuple[Size, Size]:
+        """Patches along both spatial axes."""
+        height, width = (ceil_divide(size, MADE) for size in self.form.shape[2:])
+        return height, width
+
+    @property
+    def total(self) -> Size:
+        """Patches of all images."""
+        return self.form.shape[0] * product(self.across)
+
+
+def winograd_calls(
+    group: Group, reader: Reader, pixel: Pixel, weights: NDArray[np.float32], target: Target
+) -> list[Call]:
+    """One kernel: patches in, products, results out."""
+    form = group.tile
+    assert isinstance(form, Convolution)
+    columns, depth = weights.shape[:2]
+    patches = form.shape[0] * product([ceil_divide(size, MADE) for size in form.shape[2:]])
+    height, tile = _choose_block(patches, depth, columns, target)
+    filters = reader.packed(Packed(aligned(pack_columns(transform_filters(weights), tile.nr))))
+    panels = -(-columns // tile.nr)
+    blocks = ceil_divide(patches, height)
+    each = panels if not isinstance(blocks, int) else _panels_each(panels, tile, blocks)
+    problem = _Problem(form, group, reader, pixel, tile, filters, depth, columns, height, each)
+    made = _kernel(problem)
+    return [Call(made, reader.places(made), product(form.shape) * depth * 4)]
+
+
+def transform_filters(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """[M, C, 3, 3] -> [16, C, M]."""
+    matrix = np.array(FILTER)
+    made = np.einsum("ij,mcjl,kl->ikcm", matrix, weights.astype(np.float64), matrix)
+    return np.asarray(made.reshape(PLACES, *made.shape[2:]), np.float32)
+
+
+def _choose_block(patches: Size, depth: int, columns: int, target: Target) -> tuple[int, Tile]:
+    """Patches of a block and the tile for them.
+
+    V shares the second cache with the filters if those fit, else it may fill most of it.
+    """
+    cache = target.second_cache
+    room = cache // 4 if 4 * PLACES * depth * columns <= cache else cache * 4 // 5
+    most = max(8, min(LARGEST_BLOCK, room // (4 * PLACES * depth)))
+    best: tuple[float, int, Tile] | None = None
+    for height in range(most // 2, most + 1):
+        tile = choose_tile(height, columns, target)
+        cost = waste(patches, height) * tile_cost(tile, height, columns) * (1 + 2 / height)
+        if best is None or cost < best[0]:
+            best = cost, height, tile
+    assert best is not None
+    return -(-best[1] // best[2].mr) * best[2].mr, best[2]
+
+
+def _panels_each(panels: int, tile: Tile, blocks: int) -> int:
+    """Panels of a task, so that there is some work for several threads."""
+    least = max(1, 128 // tile.nr)
+    return max(least, -(-panels // max(1, 4 // blocks)))
+
+
+def _kernel(problem: _Problem) -> Kernel:
+    height = problem.height
+    panels = problem.filters.shape[1]
+    assert isinstance(panels, int)
+    axes = [(GROUP, -(-panels // problem.panels)), (BLOCK, ceil_divide(problem.total, height))]
+    first = symbol(BLOCK) * height
+    here = minimum(height, problem.total - first)
+    v, m = problem.transformed, problem.products
+    body: list[Statement] = [
+        *(Local(item.memory, item.dtype, item.shape) for item in (v, m)),  # type: ignore[arg-type]
+        Loop(PATCH, here, (*_position(problem, first), *_transform_patch(problem))),
+        *_multiply(problem, here),
+        Loop(PATCH, here, (*_position(problem, first), *_transform_back(problem))),
+    ]
+    whole = Loop(PARALLEL, product([extent for _, extent in axes]),
+                 (*tasks(axes, symbol(PARALLEL)), *body), Kind.PARALLEL)  # fmt: skip
+    return kernel([whole])
+
+
+def _position(problem: _Problem, first: Size) -> list[Statement]:
+    """The image of a patch and its place in that, from its number."""
+    return tasks([(N, problem.form.shape[0]), *zip((Y, X), problem.across, strict=True)],
+                 first + symbol(PATCH))  # fmt: skip
+
+
+def _transform_patch(problem: _Problem) -> list[Statement]:
+    """V from the image; elements beyond its edges are 0."""
+    form, v, lanes = problem.form, problem.transformed, problem.tile.lanes
+    top, left = form.pads[:2]
+    height, width = form.image.shape[2:]
+    y, x = symbol(Y) * MADE - top, symbol(X) * MADE - left
+    channel = symbol(CHANNELS) * lanes + symbol(LANE)
+
+    def take(row: int, column: int) -> Statement:
+        place = (row * EDGE + column, symbol(LANE))
+        element = problem.pixel(symbol(N), y + row, x + column, channel)
+        return Update(PATCHES, "add", element, place)
+
+    every = [[take(row, column) for column in range(EDGE)] for row in range(EDGE)]
+    careful = [
+        _between(y + row, height, [_between(x + column, width, [item])
+                                   for column, item in enumerate(items)])
+        for row, items in enumerate(every)
+    ]  # fmt: skip
+
+    def read(row: int, column: int) -> Value:
+        return Read(PATCHES, DataType.FLOAT, (row * EDGE + column, symbol(LANE)))
+
+    stores = [
+        Store(v, (place, symbol(PATCH), channel), value)
+        for place, value in enumerate(_both_ways(IMAGE, read))
+    ]
+
+    def vectors(taken: list[Statement]) -> Statement:
+        body = _in_lanes(channel, problem.depth, lanes, [*taken, *stores])
+        return Loop(CHANNELS, -(-problem.depth // lanes), (_patch_register(lanes), body))
+
+    bounds = [(-1, y), (y + EDGE - 1, height), (-1, x), (x + EDGE - 1, width)]
+    inside: Value | None = None
+    for low, high in bounds:
+        fits = Binary("lt", Whole(low), Whole(high))
+        inside = fits if inside is None else Binary("and", inside, fits)
+    assert inside is not None
+    flag = Select(inside, constant(1, DataType.INT64), constant(0, DataType.INT64))
+    return [
+        Let(INSIDE, flag),
+        Guard(0, symbol(INSIDE), (vectors([item for items in every for item in items]),)),
+        Guard(symbol(INSIDE), 1, (vectors(careful),)),
+    ]
+
+
+def _multiply(problem: _Problem, here: Size) -> list[Statement]:
+    """M: for each of the 16 places the product of V and the filters."""
+    tile, v, m = problem.tile, problem.transformed, problem.products
+    panels = problem.filters.shape[1]
+    panel = symbol(GROUP) * problem.panels + symbol(PANEL)
+    row, column = symbol(ROW), symbol(VECTOR) * tile.lanes + symbol(LANE)
+    pieces = -(-problem.depth // DEPTH)
+    k = symbol(CHUNK) * DEPTH + symbol(K)
+    left = Load(v, (symbol(PLACE), symbol(START) + row, k))
+    right = Load(problem.filters, (symbol(PLACE), panel, k, column))
+    update = Update(ACCUMULATORS, "add", Binary("mul", left, right), (row, column))
+    at = (symbol(PLACE), symbol(START) + row, symbol(PANEL) * tile.nr + column)
+    first = over_tile(tile, (Store(m, at, accumulated(row, column)),))
+    more = over_tile(tile, (Store(m, at, Binary("add", Load(m, at), accumulated(row, column))),))
+    piece: tuple[Statement, ...] = (
+        Register(ACCUMULATORS, DataType.FLOAT, (tile.mr, tile.nr), 0.0, lanes=True),
+        Loop(K, minimum(DEPTH, problem.depth - symbol(CHUNK) * DEPTH), over_tile(tile, (update,))),
+        Guard(symbol(CHUNK), 1, first),
+        Guard(0, symbol(CHUNK), more),
+    )
+    one = (Let(START, Whole(symbol(TILE) * tile.mr)), Loop(CHUNK, pieces, piece))
+    rows = Loop(TILE, ceil_divide(here, tile.mr), one)
+    count = minimum(problem.panels, panels - symbol(GROUP) * problem.panels)
+    return [Loop(PLACE, PLACES, (Loop(PANEL, count, (rows,)),))]
+
+
+def _transform_back(problem: _Problem) -> list[Statement]:
+    """The result and its epilogue from M."""
+    form, m, lanes, reader = problem.form, problem.products, problem.tile.lanes, problem.reader
+    root, group = problem.group.root, problem.group
+    width = problem.panels * problem.tile.nr
+    inner = symbol(CHANNELS) * lanes + symbol(LANE)
+    channel = symbol(GROUP) * width + inner
+    taken: list[Statement] = [
+        Update(PATCHES, "add", Load(m, (place, symbol(PATCH), inner)), (place, symbol(LANE)))
+        for place in range(PLACES)
+    ]
+
+    def read(row: int, column: int) -> Value:
+        return Read(PATCHES, DataType.FLOAT, (row * EDGE + column, symbol(LANE)))
+
+    results = _both_ways(RESULT, read)
+    for number, result in enumerate(results):
+        reader.forget()
+        reader.computed[form] = lambda _, result=result: result  # type: ignore[misc]
+        y, x = (symbol(name) * MADE + part
+                for name, part in zip((Y, X), divmod(number, MADE), strict=True))  # fmt: skip
+        index = (symbol(N), channel, y, x)
+        store: Statement = Store(reader.buffer(root), index, reader.value(group.root, index))
+        for place, size in ((y, form.shape[2]), (x, form.shape[3])):
+            if not isinstance(size, int) or size % MADE:
+                store = Guard(place, size, (store,))
+        taken.append(store)
+    reader.forget()
+    count = minimum(width, problem.columns - symbol(GROUP) * width)
+    body = _in_lanes(channel, problem.columns, lanes, taken)
+    return [Loop(CHANNELS, ceil_divide(count, lanes), (_patch_register(lanes), body))]
+
+
+def _patch_register(lanes: int) -> Register:
+    """A patch of vectors; adding to -0.0 leaves a number as it is."""
+    return Register(PATCHES, DataType.FLOAT, (PLACES, lanes), -0.0, lanes=True)
+
+
+def _in_lanes(channel: Size, channels: int, lanes: int, body: list[Statement]) -> Statement:
+    inner = tuple(body) if channels % lanes == 0 else (Guard(channel, channels, tuple(body)),)
+    return Loop(LANE, lanes, inner, Kind.VECTOR)
+
+
+def _between(place: Size, size: Size, body: list[Statement]) -> Statement:
+    return Guard(-1, place, (Guard(place, size, tuple(body)),))
+
+
+def _both_ways(matrix: Sequence[Row], element: Callable[[int, int], Value]) -> list[Value]:
+    """`matrix * elements * transposed matrix`, row by row."""
+    across = range(EDGE)
+    rows = [
+        [_sum(row, [element(place, column) for place in across]) for column in across]
+        for row in matrix
+    ]
+    return [_sum(column, items) for items in rows for column in matrix]
+
+
+def _sum(factors: Row, values: Sequence[Value]) -> Value:
+    """A sum with factors 1, -1 and 0."""
+    total: Value | None = None
+    for factor, value in sorted(zip(factors, values, strict=True), key=lambda pair: -pair[0]):
+        if factor == 0:
+            continue
+        if total is None:
+            total = value if factor > 0 else Unary("neg", value)
+        else:
+            total = Binary("add" if factor > 0 else "sub", total, value)
+    assert total is not None
+    return total
