@@ -40,7 +40,9 @@ def emit_program(
     functions = []
     for number, kernel in enumerate(kernels):
         verify(kernel)
-        functions.append(emit_kernel(module, f"kernel{number}", kernel, target.lanes))
+        functions.append(
+            emit_kernel(module, f"kernel{number}", kernel, target.lanes, dots=target.dots)
+        )
     share = _emit_share(module)
     for number, calls in enumerate(segments):
         _emit_segment(module, f"segment{number}", calls, functions, share)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.compiler.constants import constant_array
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.compiler.kernels.blocks import PANEL, START, Lines, blocked_kernel
 from sardonyx.compiler.kernels.depthwise import depthwise_calls
 from sardonyx.compiler.kernels.nest import parallel_kernel
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned, constant_array
+from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
     Pixel,

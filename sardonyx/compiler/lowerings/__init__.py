@@ -7,6 +7,7 @@ from sardonyx.compiler.lowerings import (
     features,
     forest,
     indexing,
+    integer_products,
     movement,
     pointwise,
     quantization,
@@ -18,7 +19,7 @@ from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, 
 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
-    quantization, scattering, features, forest,
+    quantization, scattering, features, forest, integer_products,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()

@@ -23,16 +23,19 @@ Ints = tuple[int, ...]
 
 
 def matrix_product(request: Request, left: Form, right: Form) -> Form:
-    """[..., M, K] by [..., K, N]."""
-    if left.dtype is not DataType.FLOAT or right.dtype is not DataType.FLOAT:
-        raise NotLowered(f"products of {left.dtype.text} have no native form")
+    """[..., M, K] by [..., K, N]; bytes are added up in int32."""
+    types = (left.dtype, right.dtype)
+    narrow = set(types) <= {DataType.INT8, DataType.UINT8}
+    if not narrow and types[0] is not types[1]:
+        raise NotLowered(f"products of {types[0].text} and {types[1].text} have no native form")
     depth = request.agree(left.shape[-1], right.shape[-2])
     batch = (
         broadcast_shapes(left.shape[:-2], right.shape[:-2])
         if left.shape[:-2] + right.shape[:-2]
         else ()
     )
-    return Contraction((*batch, left.shape[-2], right.shape[-1]), left.dtype, left, right, depth)
+    dtype = DataType.INT32 if narrow else left.dtype
+    return Contraction((*batch, left.shape[-2], right.shape[-1]), dtype, left, right, depth)
 
 
 def matmul(request: Request, left: Form, right: Form) -> Form:

@@ -1,25 +1,36 @@
 """Linear quantization, to narrow types and back."""
 
-import ml_dtypes
+import math
 
+import ml_dtypes
+import numpy as np
+
+from sardonyx.compiler.constants import constant_array
 from sardonyx.compiler.forms import (
     Axis,
     Form,
     NotLowered,
     View,
     binary,
+    bits,
     cast,
+    constant,
+    fold,
     iota,
     reshape,
     select,
+    squeeze,
     take,
-    unary,
 )
 from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.compiler.narrow import SMALL, convert, widened
 from sardonyx.dims import product
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import STORED
+
+ROUNDER = 1.5 * 2.0**23
+ROUNDER_BITS = 0x4B400000
+"""Of the float32."""
 
 
 def _spread(scale: Form, x: Form, axis: int, block_size: int) -> Form:
@@ -64,15 +75,29 @@ def quantize(
     if not to.is_integer:
         total = level if offset is None else level + cast(offset, DataType.FLOAT)
         return convert(total, to, saturate=bool(saturate))
+    return saturated(select(binary("ne", level, level), 0.0, level), offset, to)
+
+
+def saturated(level: Form, zero: Form | None, to: DataType) -> Form:
+    """Floats rounded half to even, plus a zero point, kept within an integer type's range.
+
+    A float in [2 ** 23, 2 ** 24) has no fraction: adding 1.5 * 2 ** 23 rounds, and the sum's bits
+    are those of the whole number, with a constant added. Limits are whole, so they come first.
+    """
     limits = ml_dtypes.iinfo(to.numpy)  # type: ignore[no-untyped-call]
-    whole: Form = unary("rint", level)
-    whole = select(binary("ne", whole, whole), 0.0, whole)
-    bounded = binary("max", binary("min", whole, 1.0e6), -1.0e6)
-    number = cast(bounded, DataType.INT32)
-    if offset is not None:
-        number = number + cast(offset, DataType.INT32)
-    kept = binary("max", binary("min", number, int(limits.max)), int(limits.min))
-    return convert(kept, to)
+    low, high = float(limits.min), float(limits.max)
+    if zero is None:
+        bounded = binary("max", binary("min", level, high), low)
+        return convert(bits(bounded + ROUNDER, DataType.INT32) - ROUNDER_BITS, to)
+    known = constant_array(zero)
+    offset: Form = cast(zero, DataType.INT32)
+    if known is not None:
+        offset = constant(known.astype(np.int32))
+        bounds = [constant(np.float32(limit) - known.astype(np.float32)) for limit in (low, high)]
+    else:
+        bounds = [limit - cast(offset, DataType.FLOAT) for limit in (low, high)]
+    bounded = binary("max", binary("min", level, bounds[1]), bounds[0])
+    return convert(bits(bounded + ROUNDER, DataType.INT32) + (offset - ROUNDER_BITS), to)
 
 
 def dequantize(
@@ -91,7 +116,21 @@ def dequantize(
     return convert(cast(level, DataType.FLOAT) * factor, to)
 
 
+def dynamic_quantize(request: Request, x: Form) -> tuple[Form, Form, Form]:
+    """uint8 codes that span the range of `x` and 0, their scale and zero point."""
+    axes = list(range(len(x.shape)))
+    lowest, highest = (fold("min", x, axes, math.inf), fold("max", x, axes, -math.inf))
+    low = binary("min", squeeze(lowest, axes), 0.0)
+    high = binary("max", squeeze(highest, axes), 0.0)
+    scale = select(binary("eq", low, high), 1.0, (high - low) / 255.0)
+    zero = saturated(-low / scale, None, DataType.UINT8)
+    level = x / scale
+    level = select(binary("ne", level, level), 0.0, level)
+    return saturated(level, zero, DataType.UINT8), scale, zero
+
+
 LOWERINGS: Lowerings = {
     ("", "QuantizeLinear"): quantize,
     ("", "DequantizeLinear"): dequantize,
+    ("", "DynamicQuantizeLinear"): dynamic_quantize,
 }
