@@ -235,15 +235,17 @@ class Contraction(Form):
 
 @dataclass(frozen=True, eq=False)
 class Convolution(Form):
-    """Sliding products over two spatial axes: [N, C, H, W] by [M, C / groups, kh, kw]."""
+    """Sliding products over spatial axes: [N, C, ...] by [M, C / groups, ...]."""
 
     image: Form
     weights: Form
-    strides: tuple[int, int]
-    dilations: tuple[int, int]
-    pads: tuple[int, int, int, int]
-    """At the beginning of both axes, then at the end."""
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+    """At the beginning of all axes, then at the end; less than 0 where the image is cut."""
     groups: int
+    spreads: tuple[int, ...] = ()
+    """How far apart the image's elements are taken to lie, with 0 between; none: side by side."""
 
     @property
     def sources(self) -> tuple[Form, ...]:
@@ -252,15 +254,15 @@ class Convolution(Form):
 
 @dataclass(frozen=True, eq=False)
 class Window(Form):
-    """Elements combined in a window that slides over two spatial axes; outside lies `initial`."""
+    """Elements combined in a window that slides over spatial axes; outside lies `initial`."""
 
     combine: str
-    initial: float
+    initial: float | int
     image: Form
-    kernel: tuple[int, int]
-    strides: tuple[int, int]
-    dilations: tuple[int, int]
-    begins: tuple[int, int]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begins: tuple[int, ...]
 
     @property
     def sources(self) -> tuple[Form, ...]:

@@ -30,8 +30,6 @@ from sardonyx.dims import Size, product
 
 LARGEST_GROUP = 400
 """Forms in one kernel, so that no kernel takes long to compile."""
-CHANNELS_LAST = (0, 2, 3, 1)
-"""The order in memory of images between convolutions."""
 
 
 @dataclass(eq=False)
@@ -104,7 +102,7 @@ def _turn_images(fusion: Fusion) -> None:
         image = group.tile.image if isinstance(group.tile, Convolution) else None
         if isinstance(image, Source) and image not in fusion.turned:
             fusion.turned[image] = copy = _copy(fusion, image, 0)
-            fusion.order[copy] = CHANNELS_LAST
+            fusion.order[copy] = channels_last(len(copy.shape))
 
 
 class _Walk:
@@ -240,6 +238,15 @@ class _Walk:
         self.read[turned] = True
 
 
+def channels_last(rank: int) -> tuple[int, ...]:
+    """The order in memory of images between convolutions.
+
+    >>> channels_last(4)
+    (0, 2, 3, 1)
+    """
+    return (0, *range(2, rank), 1)
+
+
 def permutation(view: View) -> tuple[int, ...] | None:
     """The order of axes where a view only changes that."""
     places = [axis.axis for axis in view.axes if axis == Axis(axis.axis)]
@@ -257,12 +264,12 @@ def _choose_layouts(fusion: Fusion) -> None:
         root = group.root
         plain = root in fusion.order or root in needs_usual or isinstance(root, Result)
         plain = plain or isinstance(group.tile, Contraction)
-        if plain or len(root.shape) != 4:
+        if plain or len(root.shape) < 3:
             continue
         images = _images_read(fusion, root)
         wanted = isinstance(group.tile, Convolution) or root in convolved
         if wanted or any(form in last for form in images):
-            fusion.order[root] = CHANNELS_LAST
+            fusion.order[root] = channels_last(len(root.shape))
             last.add(root)
 
 
@@ -275,7 +282,7 @@ def _images_read(fusion: Fusion, root: Form) -> list[Form]:
         for source in waiting.pop().sources:
             order = permutation(source) if isinstance(source, View) else None
             turned = order is not None and order != tuple(range(len(source.shape)))
-            if source in seen or turned or len(source.shape) != 4:
+            if source in seen or turned or len(source.shape) != len(root.shape):
                 continue
             seen.add(source)
             if source in fusion.roots:

@@ -138,7 +138,7 @@ class ConvTranspose(Operator):
             same_size(x.shape[1], w.shape[0], f"weights {w} do not fit the channels of {x}")
             maps = None if w.shape[1] is None else w.shape[1] * group
         kernel = kernel_sizes(w, kernel_shape, len(x.shape) - 2)
-        spatial, _ = _spread_sizes(x.shape[2:], kernel, **steps)
+        spatial, _ = spread_sizes(x.shape[2:], kernel, **steps)
         return tensor(x.dtype or w.dtype, (x.shape[0], maps, *spatial))
 
     def reference(
@@ -146,7 +146,7 @@ class ConvTranspose(Operator):
         **steps: Any,
     ) -> Array:  # fmt: skip
         rank = x.ndim - 2
-        sizes, begins = _spread_sizes(x.shape[2:], w.shape[2:], **steps)
+        sizes, begins = spread_sizes(x.shape[2:], w.shape[2:], **steps)
         columns = _spread(widen(x), widen(w), group)
         strides = per_axis(steps["strides"], rank, "strides")
         dilations = per_axis(steps["dilations"], rank, "dilations")
@@ -156,7 +156,7 @@ class ConvTranspose(Operator):
         return narrow(result, x.dtype)
 
 
-def _spread_sizes(
+def spread_sizes(
     sizes: Sizes, kernel: Sizes, *, strides: Ints | None, dilations: Ints | None,
     pads: Ints | None, output_padding: Ints | None, output_shape: Ints | None, auto_pad: str,
 ) -> tuple[Any, Any]:  # fmt: skip

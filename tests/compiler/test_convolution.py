@@ -77,3 +77,66 @@ def test_winograd_is_as_exact_as_float32() -> None:
     )
     error = np.sqrt(np.mean((found - exact) ** 2) / np.mean(np.square(exact)))
     assert error < 3e-7
+
+
+def transposed(image: tuple[int, ...], weights: tuple[int, ...], **attributes: Any) -> Case:
+    label = "x".join(map(str, (*image, *weights)))
+    inputs = (normal(*image), normal(*weights))
+    return Case("ConvTranspose", inputs, attributes, fixed=(1,), label=label)
+
+
+GENERAL = [
+    conv((2, 5, 20), (7, 5, 3), pads=[1, 1], strides=[2]),
+    conv((1, 17, 33), (16, 17, 1)),
+    conv((2, 18, 15), (18, 1, 4), group=18, pads=[2, 1]),
+    conv((2, 3, 5, 6, 7), (4, 3, 2, 3, 3), pads=[0, 1, 1, 1, 1, 0], strides=[1, 2, 1]),
+    conv((1, 4, 3, 4, 5), (6, 2, 1, 1, 1), group=2, dilations=[1, 1, 1]),
+    Case("Conv", (normal(2, 6, 7, 9), normal(20, 3, 3, 2)), {"group": 2, "pads": [1, 0, 0, 1]},
+         label="fed weights", symbolic=False),
+    Case("Conv", (normal(2, 6, 9), normal(18, 6, 3), normal(18)), label="fed weights and bias",
+         symbolic=False),
+    transposed((2, 5, 4, 6), (5, 3, 2, 2), strides=[2, 2]),
+    transposed((1, 6, 5, 4), (6, 17, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1],
+               output_padding=[1, 1]),
+    transposed((1, 4, 5, 5), (4, 3, 3, 3), group=2, dilations=[2, 1]),
+    transposed((1, 4, 7), (4, 3, 4), strides=[3], pads=[3, 0]),
+    transposed((1, 2, 3, 3, 2), (2, 3, 2, 2, 2), strides=[2, 1, 2]),
+    Case("ConvTranspose", (normal(1, 4, 5, 5), normal(4, 3, 3, 3)),
+         {"strides": [2, 2], "auto_pad": "SAME_UPPER"}, fixed=(1,), label="same", symbolic=False),
+    Case("ConvTranspose", (normal(1, 4, 5, 5), normal(4, 3, 5, 5)), {"pads": [4, 4, 4, 3]},
+         fixed=(1,), label="cut"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("case", GENERAL, ids=lambda case: case.name)
+def test_any_rank_and_weights(case: Case, target: str | None) -> None:
+    run_cases(case, target)
+
+
+def pool(name: str, image: tuple[int, ...], label: str, **attributes: Any) -> Case:
+    return Case(name, (normal(*image),), attributes, label=label)
+
+
+POOLS = [
+    pool("MaxPool", (2, 17, 9), "line", kernel_shape=[3], strides=[2], pads=[1, 1]),
+    pool("MaxPool", (1, 3, 5, 6, 7), "space", kernel_shape=[2, 3, 2], dilations=[1, 2, 1]),
+    pool("MaxPool", (1, 16, 8, 9), "ceil", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1),
+    Case("MaxPool", (np.arange(-60, 60, dtype=np.int8).reshape(1, 3, 5, 8),),
+         {"kernel_shape": [2, 2], "pads": [1, 1, 1, 1]}, label="int8"),
+    pool("AveragePool", (1, 5, 9, 8), "edges", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+    pool("AveragePool", (1, 5, 9, 8), "ceil", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1,
+         pads=[1, 0, 0, 1]),
+    pool("AveragePool", (1, 5, 9, 8), "ceil padded", kernel_shape=[3, 3], strides=[2, 2],
+         ceil_mode=1, pads=[1, 1, 1, 1], count_include_pad=1),
+    pool("AveragePool", (2, 17, 30), "line", kernel_shape=[4], strides=[3], dilations=[2]),
+    pool("LpPool", (1, 5, 9, 8), "2", kernel_shape=[3, 2], pads=[1, 1, 0, 0]),
+    pool("LpPool", (1, 5, 9, 8), "1", kernel_shape=[3, 2], p=1),
+    pool("LpPool", (1, 5, 9, 8), "3", kernel_shape=[3, 2], p=3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("case", POOLS, ids=lambda case: case.name)
+def test_windows(case: Case, target: str | None) -> None:
+    run_cases(case, target)

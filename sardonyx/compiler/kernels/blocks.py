@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 from sardonyx.compiler.kernels.nest import PARALLEL, tasks
 from sardonyx.compiler.kernels.tile import Tile
-from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
+from sardonyx.dims import Size, ceil_divide, maximum, minimum, product, symbol
 from sardonyx.loops.build import kernel
 from sardonyx.loops.nodes import Guard, Kernel, Kind, Let, Loop, Statement, Whole
 from sardonyx.loops.rewrite import flattened
 
 PANEL, BLOCK, TILE, START, LINE = "%panel", "%block", "%tile", "%start", "%line"
+TASKS = 16
+"""Tasks that a kernel should have, for threads to share."""
 SMALL_ROWS = 4
 """Rows of the tile for results with fewer rows than the large one has."""
 
@@ -26,6 +28,13 @@ class Lines:
     name: str
     extent: Size
     count: int
+
+
+def _shared_out(most: int, there: Size, wanted: int) -> Size:
+    """How many of what is there a block gets, where there should be some number of blocks."""
+    if wanted == 1:
+        return most
+    return maximum(minimum(most, there // wanted), 1)
 
 
 def blocked_kernel(
@@ -51,12 +60,16 @@ def blocked_kernel(
         body = flattened(tuple(one_tile(Tile(mr, tile.nv, tile.lanes))), gone)
         return Loop(TILE, count, (Let(START, Whole(start)), *body))
 
+    others = product([extent for _, extent in outer]) * panels
+    wanted = -(-TASKS // max(others, 1)) if isinstance(others, int) else 1
     if lines is not None:
         main = tile_loop(height, 0, tiles)
-        blocks = ceil_divide(lines.extent, lines.count)
+        count = _shared_out(lines.count, lines.extent, wanted)
+        blocks = ceil_divide(lines.extent, count)
     else:
-        main = tile_loop(height, block * in_block, minimum(in_block, tiles - block * in_block))
-        blocks = ceil_divide(tiles, in_block)
+        count = _shared_out(in_block, tiles, wanted)
+        main = tile_loop(height, block * count, minimum(count, tiles - block * count))
+        blocks = ceil_divide(tiles, count)
     body: tuple[Statement, ...] = (main,)
     if not isinstance(rows, int):
         small = min(SMALL_ROWS, height)
@@ -64,8 +77,8 @@ def blocked_kernel(
         low = (Guard(small - 1, rows, (some,)), Guard(rows, small, (few,)))
         body = (Guard(height - 1, rows, (main,)), Guard(rows, height, low))
     if lines is not None:
-        first = block * lines.count
-        here = minimum(lines.count, lines.extent - first)
+        first = block * count
+        here = minimum(count, lines.extent - first)
         body = (Loop(LINE, here, (Let(lines.name, Whole(first + symbol(LINE))), *body)),)
     axes = [*outer, (BLOCK, blocks), (PANEL, panels)]
     total = product([extent for _, extent in axes])

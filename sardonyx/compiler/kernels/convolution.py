@@ -1,8 +1,10 @@
-"""Convolutions over two spatial axes, channels last, in register tiles.
+"""Convolutions over any number of spatial axes, channels last, in register tiles.
 
 A tile is mr pixels of a row by nr output channels; every tap of the filter adds its products to it.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,7 @@ from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.compiler.kernels.blocks import PANEL, START, Lines, blocked_kernel
 from sardonyx.compiler.kernels.depthwise import depthwise_calls
+from sardonyx.compiler.kernels.image import N, place_names, read_image
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned
 from sardonyx.compiler.kernels.tile import (
@@ -29,10 +32,9 @@ from sardonyx.compiler.kernels.winograd import suits, winograd_calls
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
-from sardonyx.loops.build import constant, nest
+from sardonyx.loops.build import nest
 from sardonyx.loops.nodes import (
     Buffer,
-    Guard,
     Kernel,
     Kind,
     Load,
@@ -42,128 +44,119 @@ from sardonyx.loops.nodes import (
     Store,
     Value,
 )
-from sardonyx.loops.rewrite import merge_axes, offset, step
+from sardonyx.loops.rewrite import merge_axes
 
-N, G, Y, X, C, KY, KX = "%n", "%g", "%y", "%x", "%ch", "%ky", "%kx"
-
-
-Pads = tuple[int, int, int, int]
+G, C = "%g", "%ch"
 
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
     form: Convolution
+    group: Group
+    reader: Reader
     tile: Tile
     right: Buffer
     pixel: Pixel
+    taps: tuple[int, ...]
+    depth: int
+    """Input channels of a group."""
+    columns: int
+    """Output channels of a group."""
 
     @property
-    def depth(self) -> int:
-        """Input channels of a group."""
-        size = self.form.weights.shape[1]
-        assert isinstance(size, int)
-        return size
+    def names(self) -> list[str]:
+        """Names of the places along spatial axes."""
+        return place_names(len(self.taps))
 
     @property
-    def columns(self) -> int:
-        """Output channels of a group."""
-        size = self.form.weights.shape[0]
-        assert isinstance(size, int)
-        return size // self.form.groups
+    def steps(self) -> list[tuple[str, int]]:
+        """Loops over the taps of a filter."""
+        return [(f"%t{axis}", size) for axis, size in enumerate(self.taps)]
 
 
 def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     """The image padded and channels last, where it is not that already; then the products."""
     form = group.tile
     assert isinstance(form, Convolution)
-    weights = constant_array(form.weights)
-    assert weights is not None
     reader = Reader(fusion, group)
-    alone = form.groups > 1 and form.groups == weights.shape[0] == form.image.shape[1]
-    if alone or suits(form):
-        calls, pixel = _image(reader, form, (0, 0, 0, 0))
-        make = depthwise_calls if alone else winograd_calls
-        return [*calls, *make(group, reader, pixel, weights, target)]
-    columns = weights.shape[0] // form.groups
-    flat = weights.shape[2:] == (1, 1) and form.strides == (1, 1) and not any(form.pads)
-    rows = product((form.shape[0], *form.shape[2:])) if flat else form.shape[3]
-    tile = choose_tile(rows, columns, target)
-    right = reader.packed(Packed(aligned(_packed_weights(weights, form.groups, tile.nr))))
-    calls, pixel = _image(reader, form, form.pads)
-    problem = _Problem(form, tile, right, pixel)
-    made = _product_kernel(problem, group, reader, target)
-    work = product(form.shape) * problem.depth * int(np.prod(weights.shape[2:]))
-    calls.append(Call(made, reader.places(made), work))
-    return calls
+    weights = constant_array(form.weights)
+    columns, depth, *taps = (_known(size) for size in form.weights.shape)
+    if weights is not None and len(taps) == 2 and not form.spreads:
+        alone = form.groups > 1 and form.groups == columns == form.image.shape[1]
+        if alone or suits(form):
+            calls, pixel = read_image(reader, form, padded=False)
+            make = depthwise_calls if alone else winograd_calls
+            return [*calls, *make(group, reader, pixel, weights, target)]
+    columns //= form.groups
+    tile = choose_tile(_rows(form, taps), columns, target)
+    calls, right = _right_side(reader, form, weights, tile)
+    more, pixel = read_image(reader, form, padded=True)
+    problem = _Problem(form, group, reader, tile, right, pixel, tuple(taps), depth, columns)
+    made = _product_kernel(problem, target)
+    work = product(form.shape) * depth * math.prod(taps)
+    return [*calls, *more, Call(made, reader.places(made), work)]
 
 
-def _image(reader: Reader, form: Convolution, pads: Pads) -> tuple[list[Call], Pixel]:
-    """How elements of the image are read, and the call that pads and turns it, where needed."""
-    if not any(pads) and _is_channels_last(reader, form):
-        return [], lambda n, y, x, c: reader.value(form.image, (n, c, y, x))
-    scratch = _padded(reader, form, pads)
-    made = _pad_kernel(reader, form, scratch, pads)
-    call = Call(made, reader.places(made), product(scratch.shape))
-    return [call], lambda n, y, x, c: Load(scratch, (n, y, x, c))
+def _known(size: Size) -> int:
+    assert isinstance(size, int)
+    return size
 
 
-def _is_channels_last(reader: Reader, form: Convolution) -> bool:
-    """True where the channels of a pixel lie side by side in memory."""
-    element = reader.value(form.image, (symbol(N), symbol(C), symbol(Y), symbol(X)))
-    return isinstance(element, Load) and step(offset(element.buffer, element.indices), C) == 1
+def _rows(form: Convolution, taps: Sequence[int]) -> Size:
+    """Pixels that lie in a row; all of them where a filter is a single tap."""
+    flat = {*taps, *form.strides} == {1} and not any(form.pads) and not form.spreads
+    return product((form.shape[0], *form.shape[2:])) if flat else form.shape[-1]
 
 
-def _packed_weights(weights: NDArray[np.float32], groups: int, nr: int) -> NDArray[np.float32]:
-    """[M, C / groups, kh, kw] -> [groups, panels, kh * kw * C / groups, nr]."""
-    channels = weights.shape[0]
-    columns = weights.reshape(groups, channels // groups, *weights.shape[1:])
-    columns = columns.transpose(0, 3, 4, 2, 1).reshape(groups, -1, channels // groups)
-    return pack_columns(columns, nr)
+def _right_side(
+    reader: Reader, form: Convolution, weights: NDArray[np.float32] | None, tile: Tile
+) -> tuple[list[Call], Buffer]:
+    """Weights as [groups, panels, taps * C / groups, nr], packed now or by a call."""
+    groups = form.groups
+    if weights is not None:
+        channels = weights.shape[0]
+        columns = weights.reshape(groups, channels // groups, *weights.shape[1:])
+        order = (0, *range(3, columns.ndim), 2, 1)
+        columns = columns.transpose(order).reshape(groups, -1, channels // groups)
+        return [], reader.packed(Packed(aligned(pack_columns(columns, tile.nr))))
+    channels, depth, *taps = (_known(size) for size in form.weights.shape)
+    count = channels // groups
+    panels = -(-count // tile.nr)
+    right = reader.scratch(Scratch((groups, panels, *taps, depth, tile.nr), DataType.FLOAT))
+    steps = [(f"%t{axis}", size) for axis, size in enumerate(taps)]
+    column = symbol(PANEL) * tile.nr + symbol("%v")
+    inner = tuple(symbol(name) for name, _ in steps)
+    index = (symbol(G) * count + column, symbol(C), *inner)
+    place = (symbol(G), symbol(PANEL), *inner, symbol(C), symbol("%v"))
+    body = guarded(column, count, tile, Store(right, place, reader.value(form.weights, index)))
+    loops = nest([*steps, (C, depth)], (Loop("%v", tile.nr, body, Kind.VECTOR),))
+    made = parallel_kernel([(G, groups), (PANEL, panels)], loops)
+    flat = Buffer(right.memory, right.dtype, (groups, panels, math.prod(taps) * depth, tile.nr),
+                  (right.strides[0], right.strides[1], tile.nr, 1))  # fmt: skip
+    return [Call(made, reader.places(made), product(form.weights.shape))], flat
 
 
-def _padded(reader: Reader, form: Convolution, pads: Pads) -> Buffer:
-    batch, channels, height, width = form.image.shape
-    top, left, bottom, right = pads
-    shape = (batch, height + top + bottom, width + left + right, channels)
-    return reader.scratch(Scratch(shape, DataType.FLOAT))
-
-
-def _pad_kernel(reader: Reader, form: Convolution, scratch: Buffer, pads: Pads) -> Kernel:
-    """Each row of the padded image is cleared, then filled where the image reaches."""
-    batch, channels, height, width = form.image.shape
-    top, left, _, _ = pads
-    n, y, x, c = (symbol(name) for name in (N, Y, X, C))
-    zero = Store(scratch, (n, y, x, c), constant(0.0))
-    clear = nest([(X, scratch.shape[2])], (Loop(C, channels, (zero,), Kind.VECTOR),))
-    source = reader.value(form.image, (n, c, y - top, x))
-    copy: Statement = Store(scratch, (n, y, x + left, c), source)
-    if _is_channels_last(reader, form):
-        fill = nest([(X, width)], (Loop(C, channels, (copy,), Kind.VECTOR),))
-    else:
-        fill = nest([(C, channels)], (Loop(X, width, (copy,), Kind.VECTOR),))
-    inside = Guard(-1, y - top, (Guard(y - top, height, fill),))
-    return parallel_kernel([(N, batch), (Y, scratch.shape[1])], (*clear, inside))
-
-
-def _product_kernel(problem: _Problem, group: Group, reader: Reader, target: Target) -> Kernel:
-    form = problem.form
-    batch, _, height, width = form.shape
+def _product_kernel(problem: _Problem, target: Target) -> Kernel:
+    form, group, reader = problem.form, problem.group, problem.reader
+    batch, _, *sizes = form.shape
     reader.computed[form] = lambda index: accumulated(0, 0)
     result = reader.buffer(group.root)
-    index = (symbol(N), symbol(C), symbol(Y), symbol(X))
+    places = tuple(map(symbol, problem.names))
+    index = (symbol(N), symbol(C), *places)
     probe: tuple[Statement, ...] = (
         Register(ACCUMULATORS, DataType.FLOAT, (1, 1), 0.0),
         Store(result, index, reader.value(group.root, index)),
-        Store(result, index, _left(problem, symbol(X), 0)),
+        Store(result, index, _left(problem, symbol(N), places, 0)),
     )
     reader.forget()
-    axes, gone = merge_axes([(N, batch), (Y, height), (X, width)], probe)
-    row_name, rows = axes.pop() if axes else (X, 1)
+    named = list(zip(problem.names, sizes, strict=True))
+    axes, gone = merge_axes([(N, batch), *named], probe)
+    row_name, rows = axes.pop() if axes else (problem.names[-1], 1)
     lines = None
     size = 4 * problem.depth * form.groups
-    if row_name == X and axes and axes[-1][0] == Y:
-        across = width * form.strides[1] if isinstance(width, int) else 64
-        count = target.second_cache // 2 // max(size * across * form.strides[0], 1)
+    if row_name == problem.names[-1] and axes and axes[-1][0] == problem.names[-2:][0]:
+        across = sizes[-1] * form.strides[-1] if isinstance(sizes[-1], int) else 64
+        count = target.second_cache // 2 // max(size * across * form.strides[-2], 1)
         lines = Lines(*axes.pop(), max(1, min(count, 8)))
     if form.groups == 1:
         gone = gone | {G: 0}
@@ -172,44 +165,52 @@ def _product_kernel(problem: _Problem, group: Group, reader: Reader, target: Tar
     in_block = max(1, target.second_cache // 2 // (size * problem.tile.mr))
 
     def one_tile(tile: Tile) -> list[Statement]:
-        return _one_tile(problem, tile, group, reader, row_name)
+        return _one_tile(problem, tile, row_name)
 
     return blocked_kernel(outer, gone, rows, problem.tile, panels, in_block, one_tile, lines)
 
 
-def _left(problem: _Problem, x: Size, c: Size) -> Value:
+def _left(problem: _Problem, batch: Size, places: Sequence[Size], channel: Size) -> Value:
+    """The pixel that a tap meets for a place of the result."""
     form = problem.form
-    row = symbol(Y) * form.strides[0] + symbol(KY) * form.dilations[0]
-    column = x * form.strides[1] + symbol(KX) * form.dilations[1]
-    return problem.pixel(symbol(N), row, column, symbol(G) * problem.depth + c)
+    met = tuple(
+        place * step + symbol(name) * spread
+        for place, step, (name, _), spread in zip(
+            places, form.strides, problem.steps, form.dilations, strict=True
+        )
+    )
+    return problem.pixel(batch, met, symbol(G) * problem.depth + channel)
 
 
-def _one_tile(
-    problem: _Problem, tile: Tile, group: Group, reader: Reader, row_name: str
-) -> list[Statement]:
-    form = problem.form
-    result = reader.buffer(group.root)
-    kh, kw = form.weights.shape[2:]
+def _one_tile(problem: _Problem, tile: Tile, row_name: str) -> list[Statement]:
+    form, reader, root = problem.form, problem.reader, problem.group.root
+    result = reader.buffer(root)
 
-    def at(name: str, row: Size) -> Size:
-        return symbol(START) + row if name == row_name else symbol(name)
+    def at(row: Size) -> tuple[Size, ...]:
+        """The image and the places of a tile's row."""
+        return tuple(
+            symbol(START) + row if name == row_name else symbol(name)
+            for name in (N, *problem.names)
+        )
 
     def left(row: Size) -> Value:
-        where = {name: at(name, row) for name in (N, Y)}
-        y = where[Y] * form.strides[0] + symbol(KY) * form.dilations[0]
-        x = at(X, row) * form.strides[1] + symbol(KX) * form.dilations[1]
-        return problem.pixel(where[N], y, x, symbol(G) * problem.depth + symbol(C))
+        batch, *places = at(row)
+        return _left(problem, batch, places, symbol(C))
 
     def right(column: Size) -> Value:
-        step = (symbol(KY) * kw + symbol(KX)) * problem.depth + symbol(C)
+        tap: Size = 0
+        for name, size in problem.steps:
+            tap = tap * size + symbol(name)
+        step = tap * problem.depth + symbol(C)
         return Load(problem.right, (symbol(G), symbol(PANEL), step, column))
 
     def store(row: Size, column: Size) -> tuple[Statement, ...]:
         reader.forget()
         reader.computed[form] = lambda _: accumulated(row, column)
         place = symbol(PANEL) * tile.nr + column
-        index = (at(N, row), symbol(G) * problem.columns + place, at(Y, row), at(X, row))
-        made = Store(result, index, reader.value(group.root, index))
+        batch, *places = at(row)
+        index = (batch, symbol(G) * problem.columns + place, *places)
+        made = Store(result, index, reader.value(root, index))
         return guarded(place, problem.columns, tile, made)
 
-    return tile_statements(tile, [(KY, kh), (KX, kw), (C, problem.depth)], left, right, store)
+    return tile_statements(tile, [*problem.steps, (C, problem.depth)], left, right, store)

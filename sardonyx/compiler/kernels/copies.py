@@ -1,5 +1,7 @@
 """Programs of their own that move elements: joining parts, gathering slices, sliding windows."""
 
+import math
+
 from sardonyx.compiler.forms import Gather, Join, Window
 from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.compiler.kernels.nest import parallel_kernel, pointwise_kernel
@@ -24,6 +26,9 @@ from sardonyx.loops.nodes import (
     Whole,
 )
 from sardonyx.loops.rewrite import merge_axes
+
+WINDOW_VECTORS = 4
+"""Vectors of channels that a window takes at once."""
 
 
 def join_calls(fusion: Fusion, group: Group) -> list[Call]:
@@ -79,32 +84,48 @@ def gather_calls(fusion: Fusion, group: Group) -> list[Call]:
 
 
 def window_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
-    """For each place of a window, vectors of channels are combined."""
+    """For each place of a window, vectors of channels are combined; only taps inside are met."""
     form = group.root
     assert isinstance(form, Window)
     reader, lanes = Reader(fusion, group), target.lanes
-    batch, channels, height, width = form.image.shape
-    n, y, x, block, ky, kx = (symbol(f"%{name}") for name in ("n", "y", "x", "block", "ky", "kx"))
-    channel = block * lanes + symbol("%l")
-    row = y * form.strides[0] + ky * form.dilations[0] - form.begins[0]
-    column = x * form.strides[1] + kx * form.dilations[1] - form.begins[1]
-    element = reader.value(form.image, (n, channel, row, column))
-    take = Update("best", form.combine, element, (symbol("%l"),))
+    batch, channels, *sizes = form.image.shape
+    axes = range(len(sizes))
+    places = tuple(symbol(f"%s{axis}") for axis in axes)
+    known = channels if isinstance(channels, int) else 1
+    count = max(1, min(WINDOW_VECTORS, known // lanes))
+    lane = symbol("%v") * lanes + symbol("%l")
+    channel = symbol("%block") * (lanes * count) + lane
+    bounds: list[Statement] = []
+    taps: list[tuple[str, Size]] = []
+    met: list[Size] = []
+    for axis, step, spread in zip(axes, form.strides, form.dilations, strict=True):
+        start = places[axis] * step - form.begins[axis]
+        first, behind = symbol(f"%first{axis}"), symbol(f"%behind{axis}")
+        bounds += [
+            Let(str(first), Whole(maximum(ceil_divide(-start, spread), 0))),
+            Let(str(behind), Whole(
+                minimum(ceil_divide(sizes[axis] - start, spread), form.kernel[axis])
+            )),
+        ]  # fmt: skip
+        taps.append((f"%t{axis}", behind - first))
+        met.append(start + (first + symbol(f"%t{axis}")) * spread)
+    take = Update("best", form.combine, reader.value(form.image, (symbol("%n"), channel, *met)),
+                  (lane,))  # fmt: skip
 
     def over_lanes(statement: Statement) -> Loop:
-        return Loop("%l", lanes, (Guard(channel, channels, (statement,)),), Kind.VECTOR)
+        inner: tuple[Statement, ...] = (statement,)
+        if not isinstance(channels, int) or channels % (lanes * count):
+            inner = (Guard(channel, channels, inner),)
+        return Loop("%v", count, (Loop("%l", lanes, inner, Kind.VECTOR),), Kind.UNROLL)
 
-    inside: Statement = over_lanes(take)
-    for place, extent in ((column, width), (row, height)):
-        inside = Guard(-1, place, (Guard(place, extent, (inside,)),))
-    result = Read("best", form.dtype, (symbol("%l"),))
+    result = Read("best", form.dtype, (lane,))
     body: list[Statement] = [
-        Register("best", form.dtype, (lanes,), form.initial, lanes=True),
-        *nest([("%ky", form.kernel[0]), ("%kx", form.kernel[1])], (inside,)),
-        over_lanes(Store(reader.buffer(form), (n, channel, y, x), result)),
+        Register("best", form.dtype, (lanes * count,), form.initial, lanes=True),
+        *nest(taps, (over_lanes(take),)),
+        over_lanes(Store(reader.buffer(form), (symbol("%n"), channel, *places), result)),
     ]
-    outer = [("%n", batch), ("%y", form.shape[2]), ("%x", form.shape[3])]
-    loops = (Loop("%block", ceil_divide(channels, lanes), tuple(body)),)
+    outer = [("%n", batch), *((f"%s{axis}", form.shape[2 + axis]) for axis in axes)]
+    loops = (*bounds, Loop("%block", ceil_divide(channels, lanes * count), tuple(body)))
     made = parallel_kernel(outer, loops)
-    work = product(form.shape) * form.kernel[0] * form.kernel[1]
+    work = product(form.shape) * math.prod(form.kernel)
     return [Call(made, reader.places(made), work)]

@@ -172,7 +172,7 @@ def _products(problem: _Problem, careful: bool) -> list[Statement]:
     problem.reader.forget()
     for offset in needed:
         x = problem.left + offset
-        element = problem.pixel(symbol(N), symbol(ROW), x, problem.channel)
+        element = problem.pixel(symbol(N), (symbol(ROW), x), problem.channel)
         take: Statement = Update(PIXELS, "add", element, (offset, lane))
         if careful:
             take = Guard(-1, x, (Guard(x, width, (take,)),))

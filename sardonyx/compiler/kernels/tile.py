@@ -30,8 +30,8 @@ from sardonyx.loops.nodes import (
     dtype_of,
 )
 
-Pixel = Callable[[Size, Size, Size, Size], Value]
-"""An image's element at batch, row, column and channel."""
+Pixel = Callable[[Size, tuple[Size, ...], Size], Value]
+"""An image's element at batch, place along spatial axes, and channel."""
 ACCUMULATORS = "acc"
 ROW, VECTOR, LANE = "%r", "%c", "%l"
 

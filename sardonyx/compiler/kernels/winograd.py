@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Group
-from sardonyx.compiler.kernels.nest import PARALLEL, tasks
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader, aligned
+from sardonyx.compiler.kernels.nest import PARALLEL, parallel_kernel, tasks
+from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
     LANE,
@@ -65,6 +65,8 @@ FILTER = ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1))
 RESULT = ((1, 1, 1, 0), (0, 1, -1, -1))
 LARGEST_BLOCK = 56
 """Patches of a block at most."""
+FEWEST_COLUMNS = 128
+"""Columns of a task where nobody knows how many patches there will be."""
 SMALLEST = 32
 """Channels on either side below which transforming costs more than it saves."""
 GROUP, BLOCK, PATCH, N, Y, X, INSIDE = "%g", "%block", "%p", "%n", "%y", "%x", "%inside"
@@ -100,11 +102,13 @@ class _Problem:
     """Patches of a block."""
     panels: int
     """Panels of columns that a task computes."""
+    shared: Buffer | None
+    """V, where one call makes it for all tasks of another."""
 
     @property
     def transformed(self) -> Buffer:
         """V: [places, patches, channels]."""
-        return dense("V", DataType.FLOAT, (PLACES, self.height, self.depth))
+        return self.shared or dense("V", DataType.FLOAT, (PLACES, self.height, self.depth))
 
     @property
     def products(self) -> Buffer:
@@ -126,7 +130,7 @@ class _Problem:
 def winograd_calls(
     group: Group, reader: Reader, pixel: Pixel, weights: NDArray[np.float32], target: Target
 ) -> list[Call]:
-    """One kernel: patches in, products, results out."""
+    """Patches in, products, results out: by one kernel, or two where there is only one block."""
     form = group.tile
     assert isinstance(form, Convolution)
     columns, depth = weights.shape[:2]
@@ -134,11 +138,22 @@ def winograd_calls(
     height, tile = _choose_block(patches, depth, columns, target)
     filters = reader.packed(Packed(aligned(pack_columns(transform_filters(weights), tile.nr))))
     panels = -(-columns // tile.nr)
-    blocks = ceil_divide(patches, height)
-    each = panels if not isinstance(blocks, int) else _panels_each(panels, tile, blocks)
-    problem = _Problem(form, group, reader, pixel, tile, filters, depth, columns, height, each)
-    made = _kernel(problem)
-    return [Call(made, reader.places(made), product(form.shape) * depth * 4)]
+    shared = None
+    each = panels
+    if isinstance(patches, int) and patches <= height:
+        each = 1
+        shared = reader.scratch(Scratch((PLACES, height, depth), DataType.FLOAT))
+    elif not isinstance(patches, int):
+        each = max(1, FEWEST_COLUMNS // tile.nr)
+    problem = _Problem(
+        form, group, reader, pixel, tile, filters, depth, columns, height, each, shared
+    )
+    kernels = [_kernel(problem)]
+    if shared is not None:
+        first = (*_position(problem, 0), *_transform_patch(problem))
+        kernels.insert(0, parallel_kernel([(PATCH, patches)], first))
+    work = product(form.shape) * depth * 4
+    return [Call(made, reader.places(made), work) for made in kernels]
 
 
 def transform_filters(weights: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -166,12 +181,6 @@ def _choose_block(patches: Size, depth: int, columns: int, target: Target) -> tu
     return -(-best[1] // best[2].mr) * best[2].mr, best[2]
 
 
-def _panels_each(panels: int, tile: Tile, blocks: int) -> int:
-    """Panels of a task, so that there is some work for several threads."""
-    least = max(1, 128 // tile.nr)
-    return max(least, -(-panels // max(1, 4 // blocks)))
-
-
 def _kernel(problem: _Problem) -> Kernel:
     height = problem.height
     panels = problem.filters.shape[1]
@@ -180,9 +189,11 @@ def _kernel(problem: _Problem) -> Kernel:
     first = symbol(BLOCK) * height
     here = minimum(height, problem.total - first)
     v, m = problem.transformed, problem.products
+    own = (m,) if problem.shared else (v, m)
+    taken = Loop(PATCH, here, (*_position(problem, first), *_transform_patch(problem)))
     body: list[Statement] = [
-        *(Local(item.memory, item.dtype, item.shape) for item in (v, m)),  # type: ignore[arg-type]
-        Loop(PATCH, here, (*_position(problem, first), *_transform_patch(problem))),
+        *(Local(item.memory, item.dtype, item.shape) for item in own),  # type: ignore[arg-type]
+        *(() if problem.shared else (taken,)),
         *_multiply(problem, here),
         Loop(PATCH, here, (*_position(problem, first), *_transform_back(problem))),
     ]
@@ -207,7 +218,7 @@ def _transform_patch(problem: _Problem) -> list[Statement]:
 
     def take(row: int, column: int) -> Statement:
         place = (row * EDGE + column, symbol(LANE))
-        element = problem.pixel(symbol(N), y + row, x + column, channel)
+        element = problem.pixel(symbol(N), (y + row, x + column), channel)
         return Update(PATCHES, "add", element, place)
 
     every = [[take(row, column) for column in range(EDGE)] for row in range(EDGE)]

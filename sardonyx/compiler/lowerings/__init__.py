@@ -14,12 +14,13 @@ from sardonyx.compiler.lowerings import (
     reduction,
     resampling,
     scattering,
+    sliding,
 )
 from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, Request
 
 MODULES = (
     pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
-    quantization, scattering, features, forest, integer_products,
+    quantization, scattering, features, forest, sliding, integer_products,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()

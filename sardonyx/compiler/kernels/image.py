@@ -1,0 +1,79 @@
+"""How convolutions read an image: where it lies, or from a copy that is padded and turned."""
+
+from sardonyx.compiler.forms import Convolution
+from sardonyx.compiler.kernels.nest import parallel_kernel
+from sardonyx.compiler.kernels.reader import Call, Reader, Scratch
+from sardonyx.compiler.kernels.tile import Pixel
+from sardonyx.dims import Size, product, symbol
+from sardonyx.dtypes import DataType
+from sardonyx.loops.build import constant, nest
+from sardonyx.loops.nodes import Buffer, Guard, Kernel, Kind, Load, Loop, Statement, Store
+from sardonyx.loops.rewrite import offset, step
+
+N, C = "%n", "%ch"
+
+
+def place_names(rank: int) -> list[str]:
+    """Names of the places along spatial axes."""
+    return [f"%s{axis}" for axis in range(rank)]
+
+
+def read_image(reader: Reader, form: Convolution, padded: bool) -> tuple[list[Call], Pixel]:
+    """How pixels are read, padding counted if `padded`, and the call that copies, where needed."""
+    rank = len(form.strides)
+    pads = form.pads if padded else (0,) * (2 * rank)
+    begins, ends = pads[:rank], pads[rank:]
+    if not any(pads) and not form.spreads and is_channels_last(reader, form):
+        return [], lambda n, place, c: reader.value(form.image, (n, c, *place))
+    batch, channels, *sizes = form.image.shape
+    spreads = form.spreads or (1,) * rank
+    wide = [
+        (size - 1) * spread + 1 + max(begin, 0) + max(end, 0)
+        for size, spread, begin, end in zip(sizes, spreads, begins, ends, strict=True)
+    ]
+    scratch = reader.scratch(Scratch((batch, *wide, channels), DataType.FLOAT))
+    made = _copy_kernel(reader, form, scratch, tuple(max(begin, 0) for begin in begins), spreads)
+    call = Call(made, reader.places(made), product(scratch.shape))
+    left_out = [max(-begin, 0) for begin in begins]
+
+    def pixel(n: Size, place: tuple[Size, ...], c: Size) -> Load:
+        at = tuple(here + more for here, more in zip(place, left_out, strict=True))
+        return Load(scratch, (n, *at, c))
+
+    return [call], pixel
+
+
+def is_channels_last(reader: Reader, form: Convolution) -> bool:
+    """True where the channels of a pixel lie side by side in memory."""
+    places = map(symbol, place_names(len(form.strides)))
+    element = reader.value(form.image, (symbol(N), symbol(C), *places))
+    return isinstance(element, Load) and step(offset(element.buffer, element.indices), C) == 1
+
+
+def _copy_kernel(
+    reader: Reader, form: Convolution, scratch: Buffer, begins: tuple[int, ...],
+    spreads: tuple[int, ...],
+) -> Kernel:  # fmt: skip
+    """Each row of the copy is cleared, then filled where the image reaches."""
+    batch, channels, *sizes = form.image.shape
+    names = place_names(len(sizes))
+    n, c = symbol(N), symbol(C)
+    *outer, x = map(symbol, names)
+    zero = Store(scratch, (n, *outer, x, c), constant(0.0))
+    clear = nest([(names[-1], scratch.shape[-2])], (Loop(C, channels, (zero,), Kind.VECTOR),))
+    met = [place - begin for place, begin in zip(outer, begins, strict=False)]
+    source = reader.value(
+        form.image,
+        (n, c, *(at // spread for at, spread in zip(met, spreads, strict=False)), x),
+    )
+    copy: Statement = Store(scratch, (n, *outer, x * spreads[-1] + begins[-1], c), source)
+    if is_channels_last(reader, form):
+        fill = nest([(names[-1], sizes[-1])], (Loop(C, channels, (copy,), Kind.VECTOR),))
+    else:
+        fill = nest([(C, channels)], (Loop(names[-1], sizes[-1], (copy,), Kind.VECTOR),))
+    for at, spread, size in zip(met, spreads, sizes, strict=False):
+        if spread > 1:
+            fill = (Guard(at % spread, 1, fill),)
+        fill = (Guard(-1, at, (Guard(at, (size - 1) * spread + 1, fill),)),)
+    rows = [(name, size) for name, size in zip(names, scratch.shape[1:], strict=False)][:-1]
+    return parallel_kernel([(N, batch), *rows], (*clear, *fill))

@@ -1,0 +1,238 @@
+"""What slides over the spatial axes of images: convolutions and pooling windows."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx.compiler.forms import (
+    Convolution,
+    Form,
+    NotLowered,
+    Source,
+    Window,
+    constant,
+    expand,
+    number,
+    reshape,
+    squeeze,
+    transpose,
+    unary,
+    unsqueeze,
+)
+from sardonyx.compiler.lowerings.contraction import matrix_product
+from sardonyx.compiler.lowerings.pointwise import power_of
+from sardonyx.compiler.lowerings.request import Lowerings, Request
+from sardonyx.dims import Size
+from sardonyx.dtypes import DataType
+from sardonyx.ops.convolution import spread_sizes
+
+Ints = tuple[int, ...]
+
+
+def convolution(
+    request: Request, image: Form, weights: Form, bias: Form | None = None, *,
+    auto_pad: str, dilations: Ints | None, group: int, kernel_shape: Ints | None, pads: Ints | None,
+    strides: Ints | None,
+) -> Form:  # fmt: skip
+    """Sliding products, plus a bias for each channel."""
+    kernel = _kernel(image, weights)
+    steps, spread = _each(strides, len(kernel)), _each(dilations, len(kernel))
+    begins, ends = _pads(
+        auto_pad, pads, image.shape[2:], request.shape()[2:], kernel, steps, spread
+    )
+    if len(kernel) == 1 and group > 1:
+        wide = Convolution(
+            (*request.shape()[:2], 1, request.shape()[2]), image.dtype, unsqueeze(image, [2]),
+            _with_axis(weights), (1, *steps), (1, *spread), (0, *begins, 0, *ends), group,
+        )  # fmt: skip
+        return _biased(squeeze(wide, [2]), bias)
+    result = Convolution(
+        request.shape(), image.dtype, image, weights, steps, spread, (*begins, *ends), group
+    )
+    return _biased(result, bias)
+
+
+def transposed_convolution(
+    request: Request, image: Form, weights: Form, bias: Form | None = None, *,
+    auto_pad: str, dilations: Ints | None, group: int, kernel_shape: Ints | None,
+    output_padding: Ints | None, output_shape: Ints | None, pads: Ints | None, strides: Ints | None,
+) -> Form:  # fmt: skip
+    """Each element spreads a filter: a convolution of the image with 0 between its elements."""
+    kernel = _kernel(image, weights)
+    shape, sizes, rank = request.shape(), image.shape[2:], len(kernel)
+    steps, spread = _each(strides, rank), _each(dilations, rank)
+    fixed = bool(output_shape) or auto_pad.startswith("SAME")
+    if fixed and not all(isinstance(size, int) for size in sizes):
+        raise NotLowered("how much is cut off is only known later")
+    _, cut = spread_sizes(
+        sizes, kernel, strides=strides, dilations=dilations, pads=pads,
+        output_padding=output_padding, output_shape=output_shape, auto_pad=auto_pad,
+    )  # fmt: skip
+    apart = shape[2:] == tuple(size * step for size, step in zip(sizes, steps, strict=True))
+    if apart and kernel == steps and group == 1 and not any(cut) and {*spread} == {1}:
+        return _biased(_blocks(request, image, weights, shape), bias)
+    begins, ends = [], []
+    for axis in range(rank):
+        reach = (kernel[axis] - 1) * spread[axis]
+        begin = reach - cut[axis]
+        end = shape[2 + axis] + reach - ((sizes[axis] - 1) * steps[axis] + 1) - begin
+        if not isinstance(end, int):
+            raise NotLowered("how far its result reaches is only known later")
+        begins.append(begin)
+        ends.append(end)
+    result = Convolution(
+        shape, image.dtype, image, _turned_filters(weights, group), (1,) * rank, spread,
+        (*begins, *ends), group, steps,
+    )  # fmt: skip
+    return _biased(result, bias)
+
+
+def _kernel(image: Form, weights: Form) -> Ints:
+    """The sizes of a filter; all of the weights' must be known."""
+    if image.dtype is not DataType.FLOAT or weights.dtype is not DataType.FLOAT:
+        raise NotLowered(f"convolutions of {image.dtype.text} have no native form")
+    if len(image.shape) < 3:
+        raise NotLowered("an image without spatial axes has no native form")
+    sizes = tuple(size for size in weights.shape if isinstance(size, int))
+    if len(sizes) < len(weights.shape):
+        raise NotLowered("the sizes of its weights are only known later")
+    return sizes[2:]
+
+
+def _with_axis(weights: Form) -> Form:
+    """Filters of one axis as filters of two."""
+    if isinstance(weights, Source) and weights.constant is not None:
+        return constant(weights.constant[:, :, None])
+    return unsqueeze(weights, [2])
+
+
+def _turned_filters(weights: Form, group: int) -> Form:
+    """[C, M / groups, ...] -> [M, C / groups, ...], every filter from its end."""
+    if not isinstance(weights, Source) or weights.constant is None:
+        raise NotLowered("weights that are not constant have no native form here")
+    array = weights.constant
+    channels, columns, *kernel = array.shape
+    parts = array.reshape(group, channels // group, columns, *kernel).swapaxes(1, 2)
+    turned = np.flip(parts, tuple(range(3, parts.ndim)))
+    return constant(np.ascontiguousarray(turned.reshape(group * columns, -1, *kernel)))
+
+
+def _blocks(request: Request, image: Form, weights: Form, shape: tuple[Size, ...]) -> Form:
+    """Filters that do not overlap: a matrix product gives a block for each element."""
+    rank = len(image.shape) - 2
+    channels, columns, *kernel = weights.shape
+    pixels = transpose(image, (0, *range(2, rank + 2), 1))
+    flat = reshape(weights, (channels, math.prod((columns, *kernel))))
+    made = reshape(matrix_product(request, pixels, flat), (*pixels.shape[:-1], columns, *kernel))
+    pairs = [axis for place in range(rank) for axis in (1 + place, rank + 2 + place)]
+    return reshape(transpose(made, (0, rank + 1, *pairs)), shape)
+
+
+def _biased(result: Form, bias: Form | None) -> Form:
+    if bias is None:
+        return result
+    return result + reshape(bias, (bias.shape[0], *(1,) * (len(result.shape) - 2)))
+
+
+def max_pool(
+    request: Request, image: Form, *, auto_pad: str, ceil_mode: int, dilations: Ints | None,
+    kernel_shape: Ints, pads: Ints | None, storage_order: int, strides: Ints | None,
+) -> Form:  # fmt: skip
+    """The largest element in a window."""
+    if len(request.outputs) > 1:
+        raise NotLowered("where the largest elements lie has no native form")
+    lowest = -math.inf if image.dtype.is_float else int(np.iinfo(image.dtype.numpy).min)
+    return _window(
+        request, image, "max", lowest, auto_pad=auto_pad, dilations=dilations,
+        kernel_shape=kernel_shape, pads=pads, strides=strides,
+    )[0]  # fmt: skip
+
+
+def average_pool(
+    request: Request, image: Form, *, auto_pad: str, ceil_mode: int, count_include_pad: int,
+    dilations: Ints | None, kernel_shape: Ints, pads: Ints | None, strides: Ints | None,
+) -> Form:  # fmt: skip
+    """The mean of a window; padding counts only on demand."""
+    total, begins, ends = _window(
+        request, image, "add", 0.0, auto_pad=auto_pad, dilations=dilations,
+        kernel_shape=kernel_shape, pads=pads, strides=strides,
+    )  # fmt: skip
+    whole = not any((*begins, *ends)) or bool(count_include_pad)
+    if whole and not ceil_mode:
+        return total / float(math.prod(kernel_shape))
+    sizes = list(image.shape[2:])
+    if count_include_pad:
+        sizes = [size + b + e for size, b, e in zip(sizes, begins, ends, strict=True)]
+        begins = (0,) * len(begins)
+    ones = expand(number(1.0, image.dtype), (1, 1, *sizes))
+    counts = Window(
+        (1, 1, *total.shape[2:]), image.dtype, "add", 0.0, ones, total.kernel, total.strides,
+        total.dilations, begins,
+    )  # fmt: skip
+    return total / counts
+
+
+def lp_pool(
+    request: Request, image: Form, *, auto_pad: str, ceil_mode: int, dilations: Ints | None,
+    kernel_shape: Ints, p: int, pads: Ints | None, strides: Ints | None,
+) -> Form:  # fmt: skip
+    """The p-norm of a window."""
+    size = unary("abs", image)
+    raised = size if p == 1 else image * image if p == 2 else power_of(size, _power(image, p))
+    total, _, _ = _window(
+        request, raised, "add", 0.0, auto_pad=auto_pad, dilations=dilations,
+        kernel_shape=kernel_shape, pads=pads, strides=strides,
+    )  # fmt: skip
+    if p in (1, 2):
+        return total if p == 1 else unary("sqrt", total)
+    return power_of(total, _power(image, 1 / p))
+
+
+def _power(image: Form, value: float) -> Form:
+    return number(float(value), image.dtype)
+
+
+def _window(
+    request: Request, image: Form, combine: str, initial: float, *, auto_pad: str,
+    dilations: Ints | None, kernel_shape: Ints, pads: Ints | None, strides: Ints | None,
+) -> tuple[Window, Ints, Ints]:  # fmt: skip
+    """A window, and how much padding lies before and behind each axis."""
+    rank, shape = len(kernel_shape), request.shape()
+    kernel, steps, spread = (_each(item, rank) for item in (kernel_shape, strides, dilations))
+    begins, ends = _pads(auto_pad, pads, image.shape[2:], shape[2:], kernel, steps, spread)
+    made = Window(shape, image.dtype, combine, initial, image, kernel, steps, spread, begins)
+    return made, begins, ends
+
+
+def _each(given: Sequence[int] | None, rank: int) -> Ints:
+    return (1,) * rank if given is None else tuple(given)
+
+
+def _pads(
+    auto_pad: str, pads: Ints | None, sizes: tuple[Size, ...], results: tuple[Size, ...],
+    kernel: tuple[int, ...], strides: Ints, dilations: Ints,
+) -> tuple[Ints, Ints]:  # fmt: skip
+    """How much lies before each axis and behind it."""
+    rank = len(sizes)
+    if auto_pad in ("NOTSET", "VALID"):
+        given = (0,) * (2 * rank) if pads is None or auto_pad == "VALID" else tuple(pads)
+        return given[:rank], given[rank:]
+    totals = []
+    for axis in range(rank):
+        reach = (results[axis] - 1) * strides[axis] + (kernel[axis] - 1) * dilations[axis] + 1
+        total = reach - sizes[axis]
+        if not isinstance(total, int):
+            raise NotLowered("how much padding there is is only known later")
+        totals.append(max(total, 0))
+    small, large = tuple(total // 2 for total in totals), tuple(-(-total // 2) for total in totals)
+    return (small, large) if auto_pad == "SAME_UPPER" else (large, small)
+
+
+LOWERINGS: Lowerings = {
+    ("", "Conv"): convolution,
+    ("", "ConvTranspose"): transposed_convolution,
+    ("", "MaxPool"): max_pool,
+    ("", "AveragePool"): average_pool,
+    ("", "LpPool"): lp_pool,
+}
