@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.compiler.forms import Form, Number, Reshape, Source, View, binary, cast, constant
+from sardonyx.compiler.forms import Axis, Form, Number, Reshape, Source, View, binary, cast, constant
 from sardonyx.dims import product
 from sardonyx.dtypes import DataType
 from sardonyx.loops.interpret import BINARY
@@ -25,15 +25,20 @@ def constant_array(form: Form) -> NDArray[Any] | None:
             return inner.reshape(form.shape)  # type: ignore[arg-type]
         case View(source=source, axes=axes):
             inner = constant_array(source)
-            plain = all(
-                axis.start == 0 and axis.step == 1 and axis.axis is not None for axis in axes
-            )
-            if inner is None or not plain or len(axes) != len(form.shape):
+            if inner is None or not _only_turns(inner, axes, form):
                 return None
-            places = [axis.axis for axis in axes]
-            turned = inner.transpose([places.index(axis) for axis in range(len(places))])
-            return turned if turned.shape == form.shape else None
+            order = np.argsort([-1 if axis.axis is None else axis.axis for axis in axes])
+            return inner.transpose(order).reshape(form.shape)  # type: ignore[arg-type]
     return None
+
+
+def _only_turns(array: NDArray[Any], axes: tuple[Axis, ...], form: Form) -> bool:
+    """True where a view brings axes into another order, and adds or leaves out those of size 1."""
+    kept = {axis.axis: size for axis, size in zip(axes, array.shape, strict=True)}
+    gone = [size for axis, size in zip(axes, array.shape, strict=True) if axis.axis is None]
+    plain = all(axis.start == 0 and axis.step == 1 for axis in axes) and {*gone} <= {1}
+    distinct = len(kept) - (None in kept) + len(gone) == len(axes)
+    return plain and distinct and all(kept.get(n, 1) == size for n, size in enumerate(form.shape))
 
 
 def combined(name: str, left: Form, right: Form) -> Form:

@@ -246,10 +246,12 @@ class Convolution(Form):
     groups: int
     spreads: tuple[int, ...] = ()
     """How far apart the image's elements are taken to lie, with 0 between; none: side by side."""
+    zero: Form | None = None
+    """An int32 that is taken off the image's elements first."""
 
     @property
     def sources(self) -> tuple[Form, ...]:
-        return self.image, self.weights
+        return (self.image, self.weights, *(() if self.zero is None else (self.zero,)))
 
 
 @dataclass(frozen=True, eq=False)

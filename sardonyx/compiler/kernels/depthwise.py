@@ -5,6 +5,7 @@ lies nothing: rows there are left out, pixels there are 0.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from sardonyx.loops.build import constant
 from sardonyx.loops.nodes import (
     Binary,
     Buffer,
+    Cast,
     Guard,
     Kind,
     Let,
@@ -32,7 +34,9 @@ from sardonyx.loops.nodes import (
     Statement,
     Store,
     Update,
+    Value,
     Whole,
+    dtype_of,
 )
 
 N, BLOCK, LINE, Y, TILE, START = "%n", "%block", "%line", "%y", "%tile", "%start"
@@ -77,13 +81,14 @@ class _Problem:
 
 
 def depthwise_calls(
-    group: Group, reader: Reader, pixel: Pixel, weights: NDArray[np.float32], target: Target
+    group: Group, reader: Reader, pixel: Pixel, weights: NDArray[Any], target: Target
 ) -> list[Call]:
     """One kernel; a task is some rows of an image."""
     form = group.tile
     assert isinstance(form, Convolution)
     channels, _, kh, kw = weights.shape
-    taps = reader.packed(Packed(aligned(weights.reshape(channels, kh, kw).transpose(1, 2, 0))))
+    turned = weights.reshape(channels, kh, kw).transpose(1, 2, 0).astype(np.float32)
+    taps = reader.packed(Packed(aligned(turned)))
     batch, _, height, width = form.shape
     problem = _Problem(form, group, reader, pixel, taps, target.lanes, _tile_width(width, target))
     lines = max(1, height // BLOCKS) if isinstance(height, int) else 4
@@ -173,6 +178,11 @@ def _products(problem: _Problem, careful: bool) -> list[Statement]:
     for offset in needed:
         x = problem.left + offset
         element = problem.pixel(symbol(N), (symbol(ROW), x), problem.channel)
+        if form.zero is not None:
+            zero = problem.reader.value(form.zero, ())
+            element = Binary("sub", Cast(element, DataType.INT32), zero)
+        if dtype_of(element) is not DataType.FLOAT:
+            element = Cast(element, DataType.FLOAT)
         take: Statement = Update(PIXELS, "add", element, (offset, lane))
         if careful:
             take = Guard(-1, x, (Guard(x, width, (take,)),))
@@ -190,7 +200,9 @@ def _stores(problem: _Problem) -> list[Statement]:
     body: list[Statement] = []
     for r in range(problem.mr):
         reader.forget()
-        value = Read(ACCUMULATORS, DataType.FLOAT, (r, symbol(LANE)))
+        value: Value = Read(ACCUMULATORS, DataType.FLOAT, (r, symbol(LANE)))
+        if form.dtype is not DataType.FLOAT:
+            value = Cast(value, form.dtype)
         reader.computed[form] = lambda _, value=value: value  # type: ignore[misc]
         index = (symbol(N), problem.channel, symbol(Y), symbol(START) + r)
         body.append(Store(reader.buffer(root), index, reader.value(root, index)))

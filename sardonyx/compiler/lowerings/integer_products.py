@@ -4,6 +4,8 @@ With zero points a and b, and K products to a sum:
 sum((x - a) * (w - b)) = sum(x * w) - a * (sum(w) - K * b) - b * sum(x).
 """
 
+from typing import Any
+
 import numpy as np
 
 from sardonyx.compiler.constants import combined, constant_array, converted
@@ -24,6 +26,7 @@ from sardonyx.compiler.forms import (
 from sardonyx.compiler.lowerings.contraction import matrix_product
 from sardonyx.compiler.lowerings.quantization import dynamic_quantize, saturated
 from sardonyx.compiler.lowerings.request import Lowerings, Request
+from sardonyx.compiler.lowerings.sliding import Ints, biased, convolved
 from sardonyx.dims import Size, product
 from sardonyx.dtypes import DataType
 
@@ -190,7 +193,51 @@ def qgemm(
     return plain(request, scaled_again(total, scale, zero, zero.dtype))
 
 
+def integer_convolution(
+    request: Request, x: Form, x_zero: Form | None, w: Form, w_zero: Form | None, *,
+    kernel_shape: Ints | None, **steps: Any,
+) -> Form:  # fmt: skip
+    """(x - zero) slid over by (w - zero), in int32."""
+    if x.dtype not in NARROW or w.dtype not in NARROW:
+        raise NotLowered(f"products of {x.dtype.text} and {w.dtype.text} have no native form here")
+    image, a = unsigned(x, scalar(whole(x_zero)))
+    offset = whole(w_zero)
+    if product(offset.shape) != 1:
+        offset = reshape(offset, (offset.shape[0], *(1,) * (len(w.shape) - 1)))
+    right, b = signed(w, offset)
+    if not is_zero(b):
+        moved = combined("sub", converted(right, DataType.INT32), b)
+        right = converted(moved, DataType.INT16)
+    return convolved(request, image, right, None if is_zero(a) else a, **steps)
+
+
+def conv_integer(
+    request: Request, x: Form, w: Form, x_zero: Form | None = None, w_zero: Form | None = None,
+    **steps: Any,
+) -> Form:  # fmt: skip
+    """Convolution of 8-bit integers less their zero points, in 32 bits."""
+    return integer_convolution(request, x, x_zero, w, w_zero, **steps)
+
+
+def qlinear_conv(
+    request: Request, x: Form, x_scale: Form, x_zero: Form, w: Form, w_scale: Form, w_zero: Form,
+    y_scale: Form, y_zero: Form, bias: Form | None = None, *, channels_last: int = 0, **steps: Any,
+) -> Form:  # fmt: skip
+    """Convolution of a quantized image with quantized filters, quantized again."""
+    if channels_last:
+        raise NotLowered("an image with its channels last has no native form here")
+    total = biased(integer_convolution(request, x, x_zero, w, w_zero, **steps), bias)
+    factor = w_scale
+    if product(w_scale.shape) != 1:
+        factor = reshape(w_scale, (w_scale.shape[0], *(1,) * (len(x.shape) - 2)))
+    scale = combined("div", combined("mul", scalar(x_scale), factor), scalar(y_scale))
+    return plain(request, scaled_again(total, scale, scalar(y_zero), y_zero.dtype))
+
+
 LOWERINGS: Lowerings = {
+    ("", "ConvInteger"): conv_integer,
+    ("", "QLinearConv"): qlinear_conv,
+    ("com.microsoft", "QLinearConv"): qlinear_conv,
     ("", "MatMulInteger"): matmul_integer,
     ("", "QLinearMatMul"): qlinear_matmul,
     ("com.microsoft", "DynamicQuantizeMatMul"): dynamic_matmul,
