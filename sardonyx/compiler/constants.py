@@ -5,7 +5,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.compiler.forms import Axis, Form, Number, Reshape, Source, View, binary, cast, constant
+from sardonyx.compiler.forms import (
+    Axis,
+    Form,
+    Number,
+    Reshape,
+    Source,
+    View,
+    binary,
+    cast,
+    constant,
+)
 from sardonyx.dims import product
 from sardonyx.dtypes import DataType
 from sardonyx.loops.interpret import BINARY

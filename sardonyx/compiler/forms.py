@@ -80,6 +80,8 @@ class Source(Form):
 
     value: graph.Value
     constant: NDArray[Any] | None = None
+    origin: "Form | None" = None
+    """What a constant was computed from, where that takes less memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +133,15 @@ class Map(Form):
     @property
     def sources(self) -> tuple[Form, ...]:
         return self.arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Map):
+    """A map that is `(level - zero) * scale`, of a byte and an int32 or no zero."""
+
+    level: Form
+    scale: Form
+    zero: Form | None
 
 
 @dataclass(frozen=True, eq=False)

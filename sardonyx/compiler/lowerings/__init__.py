@@ -1,7 +1,6 @@
 """How operators become forms: one function for each, found by domain and name."""
 
 from sardonyx.compiler.lowerings import (
-    contraction,
     cumulative,
     einsum,
     features,
@@ -10,6 +9,7 @@ from sardonyx.compiler.lowerings import (
     integer_products,
     movement,
     pointwise,
+    products,
     quantization,
     reduction,
     resampling,
@@ -19,8 +19,9 @@ from sardonyx.compiler.lowerings import (
 from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, Request
 
 MODULES = (
-    pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
+    pointwise, movement, reduction, indexing, cumulative, resampling, einsum,
     quantization, scattering, features, forest, sliding, integer_products,
+    products,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()

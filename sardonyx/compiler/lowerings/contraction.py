@@ -5,11 +5,8 @@ from sardonyx.compiler.forms import (
     Form,
     NotLowered,
     broadcast_shapes,
-    squeeze,
-    transpose,
-    unsqueeze,
 )
-from sardonyx.compiler.lowerings.request import Lowerings, Request
+from sardonyx.compiler.lowerings.request import Request
 from sardonyx.dtypes import DataType
 
 
@@ -27,34 +24,3 @@ def matrix_product(request: Request, left: Form, right: Form) -> Form:
     )
     dtype = DataType.INT32 if narrow else left.dtype
     return Contraction((*batch, left.shape[-2], right.shape[-1]), dtype, left, right, depth)
-
-
-def matmul(request: Request, left: Form, right: Form) -> Form:
-    """NumPy's matmul: a vector is a matrix for the time of the product."""
-    rows, columns = len(left.shape) == 1, len(right.shape) == 1
-    result = matrix_product(
-        request, unsqueeze(left, [0]) if rows else left, unsqueeze(right, [1]) if columns else right
-    )
-    gone = [-2] * rows + [-1] * columns
-    return squeeze(result, gone) if gone else result
-
-
-def gemm(
-    request: Request, a: Form, b: Form, c: Form | None = None, *,
-    alpha: float, beta: float, transA: int, transB: int,
-) -> Form:  # fmt: skip
-    """alpha * A * B + beta * C."""
-    result = matrix_product(
-        request, transpose(a, (1, 0)) if transA else a, transpose(b, (1, 0)) if transB else b
-    )
-    if alpha != 1.0:
-        result = result * alpha
-    if c is None or beta == 0.0:
-        return result
-    return result + (c if beta == 1.0 else c * beta)
-
-
-LOWERINGS: Lowerings = {
-    ("", "MatMul"): matmul,
-    ("", "Gemm"): gemm,
-}

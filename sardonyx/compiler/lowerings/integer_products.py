@@ -60,7 +60,7 @@ def signed(w: Form, zero: Form) -> tuple[Form, Form]:
     array, offset = constant_array(w), constant_array(zero)
     if array is not None and offset is not None:
         exact = array.astype(np.int32) - offset
-        if exact.size and -SIGN <= exact.min() and exact.max() < SIGN:
+        if exact.size and exact.min() >= -SIGN and exact.max() < SIGN:
             return constant(exact.astype(np.int8)), number(0, DataType.INT32)
     if w.dtype is DataType.INT8:
         return w, zero

@@ -5,11 +5,13 @@ import math
 import ml_dtypes
 import numpy as np
 
-from sardonyx.compiler.constants import constant_array
+from sardonyx.compiler.constants import constant_array, converted
 from sardonyx.compiler.forms import (
     Axis,
     Form,
+    Map,
     NotLowered,
+    Scaled,
     View,
     binary,
     bits,
@@ -107,13 +109,19 @@ def dequantize(
     """(x - zero point) * scale."""
     to = request.outputs[0].dtype
     assert to is not None
-    level = _wide(x)
+    code = level = _wide(x)
     if x.dtype.is_integer:
         level = cast(level, DataType.INT32)
+    offset = None
     if zero is not None:
-        level = level - cast(_wide(_spread(zero, x, axis, block_size)), level.dtype)
-    factor = cast(_wide(_spread(scale, x, axis, block_size)), DataType.FLOAT)
-    return convert(cast(level, DataType.FLOAT) * factor, to)
+        offset = converted(_wide(_spread(zero, x, axis, block_size)), level.dtype)
+        level = level - offset
+    factor = converted(_wide(_spread(scale, x, axis, block_size)), DataType.FLOAT)
+    made = cast(level, DataType.FLOAT) * factor
+    if code.dtype not in (DataType.INT8, DataType.UINT8) or to is not DataType.FLOAT:
+        return convert(made, to)
+    assert isinstance(made, Map)
+    return Scaled(made.shape, to, made.name, made.arguments, code, factor, offset)
 
 
 def dynamic_quantize(request: Request, x: Form) -> tuple[Form, Form, Form]:

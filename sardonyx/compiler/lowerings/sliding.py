@@ -30,19 +30,6 @@ from sardonyx.ops.convolution import spread_sizes
 Ints = tuple[int, ...]
 
 
-def convolution(
-    request: Request, image: Form, weights: Form, bias: Form | None = None, *,
-    auto_pad: str, dilations: Ints | None, group: int, kernel_shape: Ints | None, pads: Ints | None,
-    strides: Ints | None,
-) -> Form:  # fmt: skip
-    """Sliding products, plus a bias for each channel."""
-    result = convolved(
-        request, image, weights, auto_pad=auto_pad, dilations=dilations, group=group, pads=pads,
-        strides=strides,
-    )  # fmt: skip
-    return biased(result, bias)
-
-
 def convolved(
     request: Request, image: Form, weights: Form, zero: Form | None = None, *, auto_pad: str,
     dilations: Ints | None, group: int, pads: Ints | None, strides: Ints | None,
@@ -244,7 +231,6 @@ def _pads(
 
 
 LOWERINGS: Lowerings = {
-    ("", "Conv"): convolution,
     ("", "ConvTranspose"): transposed_convolution,
     ("", "MaxPool"): max_pool,
     ("", "AveragePool"): average_pool,
