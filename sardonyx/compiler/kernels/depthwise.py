@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.compiler.forms import Convolution
+from sardonyx.compiler.forms import Convolution, Map
 from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import Call, Packed, Reader, aligned
@@ -200,10 +200,15 @@ def _stores(problem: _Problem) -> list[Statement]:
     body: list[Statement] = []
     for r in range(problem.mr):
         reader.forget()
-        value: Value = Read(ACCUMULATORS, DataType.FLOAT, (r, symbol(LANE)))
-        if form.dtype is not DataType.FLOAT:
-            value = Cast(value, form.dtype)
+        total = Read(ACCUMULATORS, DataType.FLOAT, (r, symbol(LANE)))
+        floats = form.dtype is DataType.FLOAT
+        value: Value = total if floats else Cast(total, form.dtype)
         reader.computed[form] = lambda _, value=value: value  # type: ignore[misc]
+        for member in problem.group.members:
+            # Sums of bytes' products are whole: as floats they are what they were.
+            if isinstance(member, Map) and member.name == "cast" and member.arguments == (form,):
+                if member.dtype is DataType.FLOAT:
+                    reader.computed[member] = lambda _, total=total: total  # type: ignore[misc]
         index = (symbol(N), problem.channel, symbol(Y), symbol(START) + r)
         body.append(Store(reader.buffer(root), index, reader.value(root, index)))
     reader.forget()

@@ -8,6 +8,8 @@ import numpy as np
 from sardonyx.compiler.constants import constant_array, converted
 from sardonyx.compiler.forms import (
     Axis,
+    Contraction,
+    Convolution,
     Form,
     Map,
     NotLowered,
@@ -30,6 +32,8 @@ from sardonyx.dims import product
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import STORED
 
+MOST_SEEN = 64
+"""Forms that are looked at for a product."""
 ROUNDER = 1.5 * 2.0**23
 ROUNDER_BITS = 0x4B400000
 """Of the float32."""
@@ -68,16 +72,33 @@ def quantize(
     to = request.outputs[0].dtype
     assert to is not None
     kind = DataType(precision) if precision else scale.dtype
-    level = cast(_wide(x), DataType.FLOAT) / cast(
-        _wide(_spread(scale, x, axis, block_size)), DataType.FLOAT
-    )
+    step = converted(_wide(_spread(scale, x, axis, block_size)), DataType.FLOAT)
+    offset = None if zero is None else _wide(_spread(zero, x, axis, block_size))
+    known = constant_array(step)
+    if to.is_integer and kind is DataType.FLOAT and known is not None and _is_rounded(x):
+        with np.errstate(divide="ignore"):
+            level: Form = x * constant(np.asarray(np.float32(1) / known))
+    else:
+        level = cast(_wide(x), DataType.FLOAT) / step
     if kind in STORED and kind not in SMALL:
         level = cast(cast(level, kind), DataType.FLOAT)
-    offset = None if zero is None else _wide(_spread(zero, x, axis, block_size))
     if not to.is_integer:
         total = level if offset is None else level + cast(offset, DataType.FLOAT)
         return convert(total, to, saturate=bool(saturate))
     return saturated(select(binary("ne", level, level), 0.0, level), offset, to)
+
+
+def _is_rounded(x: Form) -> bool:
+    """True for floats whose last bit no rule tells: those behind a product of bytes."""
+    waiting, seen = [x], 0
+    while waiting and seen < MOST_SEEN:
+        form = waiting.pop(0)
+        seen += 1
+        if isinstance(form, Contraction | Convolution):
+            return form.dtype is DataType.INT32
+        if isinstance(form, Map) and form.dtype in (DataType.FLOAT, DataType.INT32):
+            waiting.extend(form.arguments)
+    return False
 
 
 def saturated(level: Form, zero: Form | None, to: DataType) -> Form:
