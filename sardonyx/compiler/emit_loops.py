@@ -330,8 +330,10 @@ class _Emitter(Access):
             ]
             result = intrinsic(self.b, "llvm.fmuladd", *factors, old)
         elif isinstance(update.value, Dot) and update.combine == "add":
-            words = [self.widened(self.value(part), old.type) for part in operands(update.value)]
-            result = emit_dot(self.b, *words, old)
+            left, right = (
+                self.widened(self.value(part), old.type) for part in operands(update.value)
+            )
+            result = emit_dot(self.b, left, right, old)
         else:
             result = value = self.widened(self.value(update.value), old.type)
             if update.combine != "set":
@@ -403,7 +405,7 @@ class _Emitter(Access):
             case Bits(operand, dtype):
                 return emit_bits(self.b, dtype_of(operand), dtype, parts[0])
             case Dot():
-                return emit_dot(self.b, *parts, splat(parts[0].type, 0))
+                return emit_dot(self.b, parts[0], parts[1], splat(parts[0].type, 0))
 
     def binary(self, name: str, dtype: DataType, parts: list[Any]) -> Any:
         return emit_binary(self.b, name, dtype, *parts)

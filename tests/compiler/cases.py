@@ -6,6 +6,7 @@ from tests.compiler.case import FLOAT, Case, flags, ints, normal, positive
 from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_features import CASES as FEATURES
 from tests.compiler.cases_indexing import CASES as INDEXING
+from tests.compiler.cases_products import CASES as PRODUCTS
 from tests.compiler.cases_structure import CASES as STRUCTURE
 
 X = normal(3, 5, 20)
@@ -248,5 +249,5 @@ CASES: list[Case] = [
     ),
 ]
 
-ALL_CASES = [*CASES, *ELEMENTS, *FEATURES, *INDEXING, *STRUCTURE]
+ALL_CASES = [*CASES, *ELEMENTS, *FEATURES, *INDEXING, *PRODUCTS, *STRUCTURE]
 """The cases of all families."""

@@ -64,7 +64,7 @@ class _Problem:
     arithmetic: Arithmetic
     right: Buffer
     sums: Buffer | None
-    """For each output channel, what its weights add up to, where a zero point needs that."""
+    """For each output channel what its weights add up to, times the zero point if that is known."""
     pixel: Pixel
     taps: tuple[int, ...]
     depth: int
@@ -106,7 +106,8 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
     sums = None
     if arithmetic.words and weights is not None and form.zero is not None:
         total = weights.sum(tuple(range(1, weights.ndim)), np.int32)
-        sums = reader.packed(Packed(aligned(total)))
+        zero = constant_array(form.zero)
+        sums = reader.packed(Packed(aligned(total if zero is None else total * zero)))
     inner = -(-depth // BYTES) if arithmetic.words else depth
     problem = _Problem(
         form, group, reader, tile, arithmetic, right, sums, pixel, tuple(taps), inner, columns
@@ -247,8 +248,10 @@ def _one_tile(problem: _Problem, tile: Tile, row_name: str) -> list[Statement]:
         index = (batch, channel, *places)
         total: Value = accumulated(row, column, form.dtype)
         if problem.sums is not None and form.zero is not None:
-            zero = reader.value(form.zero, ())
-            total = Binary("sub", total, Binary("mul", zero, Load(problem.sums, (channel,))))
+            more: Value = Load(problem.sums, (channel,))
+            if constant_array(form.zero) is None:
+                more = Binary("mul", reader.value(form.zero, ()), more)
+            total = Binary("sub", total, more)
         reader.computed[form] = lambda _: total
         made = Store(result, index, reader.value(root, index))
         return guarded(place, problem.columns, tile, made)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.compiler.forms import Convolution, Map
+from sardonyx.compiler.forms import Convolution, Form, Map
 from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import Call, Packed, Reader, aligned
@@ -204,12 +204,16 @@ def _stores(problem: _Problem) -> list[Statement]:
         floats = form.dtype is DataType.FLOAT
         value: Value = total if floats else Cast(total, form.dtype)
         reader.computed[form] = lambda _, value=value: value  # type: ignore[misc]
-        for member in problem.group.members:
-            # Sums of bytes' products are whole: as floats they are what they were.
-            if isinstance(member, Map) and member.name == "cast" and member.arguments == (form,):
-                if member.dtype is DataType.FLOAT:
-                    reader.computed[member] = lambda _, total=total: total  # type: ignore[misc]
+        for member in _as_floats(problem):
+            reader.computed[member] = lambda _, total=total: total  # type: ignore[misc]
         index = (symbol(N), problem.channel, symbol(Y), symbol(START) + r)
         body.append(Store(reader.buffer(root), index, reader.value(root, index)))
     reader.forget()
     return body
+
+
+def _as_floats(problem: _Problem) -> list[Form]:
+    """The result as floats: sums of bytes' products are whole, so it is what was added up."""
+    casts = [item for item in problem.group.members if isinstance(item, Map)]
+    casts = [item for item in casts if item.name == "cast" and item.arguments == (problem.form,)]
+    return [item for item in casts if item.dtype is DataType.FLOAT]

@@ -116,7 +116,9 @@ def tile_statements(
 ) -> list[Statement]:
     """One tile: `left(row) * right(column)` added up over `steps`, then `store(row, column)`."""
     row, column = symbol(ROW), symbol(VECTOR) * tile.lanes + symbol(LANE)
-    update = Update(ACCUMULATORS, "add", arithmetic.multiply(left(row), right(column)), (row, column))
+    update = Update(
+        ACCUMULATORS, "add", arithmetic.multiply(left(row), right(column)), (row, column)
+    )
     return [
         Register(ACCUMULATORS, arithmetic.dtype, (tile.mr, tile.nr), 0, lanes=True),
         *nest(steps, over_tile(tile, (update,))),

@@ -11,6 +11,7 @@ from sardonyx.compiler.lowerings import (
     pointwise,
     products,
     quantization,
+    quantized_elements,
     reduction,
     resampling,
     scattering,
@@ -21,7 +22,7 @@ from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, 
 MODULES = (
     pointwise, movement, reduction, indexing, cumulative, resampling, einsum,
     quantization, scattering, features, forest, sliding, integer_products,
-    products,
+    products, quantized_elements,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
@@ -32,6 +33,7 @@ TYPE_BLIND = (
     | frozenset(indexing.LOWERINGS)
     | frozenset(scattering.LOWERINGS)
     | frozenset(quantization.LOWERINGS)
+    | frozenset(quantized_elements.LOWERINGS)
     | {("", name) for name in ("Cast", "CastLike", "BitCast", "Where")}
 )
 """Operators that only move elements or cast them: they take every element type as it is."""

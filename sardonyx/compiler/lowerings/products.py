@@ -143,9 +143,7 @@ def convolution(
     return biased(result or convolved(request, image, weights, **steps), bias)
 
 
-def _scaled_convolution(
-    request: Request, image: Form, weights: Form, **steps: Any
-) -> Form | None:
+def _scaled_convolution(request: Request, image: Form, weights: Form, **steps: Any) -> Form | None:
     x, w = levels(image), levels(weights)
     if x is None or w is None or not _few(*weights.shape[1:]):
         return None

@@ -114,6 +114,7 @@ def saturated(level: Form, zero: Form | None, to: DataType) -> Form:
         return convert(bits(bounded + ROUNDER, DataType.INT32) - ROUNDER_BITS, to)
     known = constant_array(zero)
     offset: Form = cast(zero, DataType.INT32)
+    bounds: list[Form]
     if known is not None:
         offset = constant(known.astype(np.int32))
         bounds = [constant(np.float32(limit) - known.astype(np.float32)) for limit in (low, high)]
