@@ -34,7 +34,7 @@ bench: $(VENV)/.bench
 
 ## The documentation as a site, in build/site.
 docs: $(VENV)/.docs
-	$(BIN)/mkdocs build
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,7 +1,10 @@
 """Nodes left and time taken by `simplify`, beside onnxsim, onnxslim and onnxoptimizer.
 
-Run: python benchmarks/simplify.py [folder of models] [--repeat 3]
+    python -m benchmarks.simplify [folder of models] [--set dynamo|torchscript] [--only name ...]
+                                  [--repeat 3] [--check] [--ort]
 
+Without a folder these are the models of SARDONYX_TEST_MODELS, with `--set` those of
+`benchmarks.models`. `--check` runs what comes out of sardonyx; `--ort` times onnxruntime on it.
 Every tool runs in a process of its own for each model; the time is the best of the repeats, of the
 call alone. Nodes are counted in all graphs: the main one, inner ones, and bodies of functions.
 """
@@ -16,6 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+
+from benchmarks.models import EXPORTERS, Model, folder_models, iterate_models
+from benchmarks.verdicts import print_times, print_verdicts
 
 FOLDER = Path(
     os.environ.get("SARDONYX_TEST_MODELS") or Path(__file__).parents[2] / "shared" / "models"
@@ -116,22 +122,46 @@ def main() -> None:
     """Print the table and the totals over models that a tool succeeds with."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
+    parser.add_argument("--set", choices=EXPORTERS, dest="exporter")
+    parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--repeat", type=int, default=3)
-    options = parser.parse_args()
-    paths = sorted(options.folder.glob("*/model.onnx"))
-    if not paths:
-        sys.exit(f"no models in {options.folder}")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--ort", action="store_true")
+    given = parser.parse_args()
+    if given.exporter:
+        models = list(iterate_models(given.only, exporter=given.exporter))
+    else:
+        models = [item for item in folder_models(given.folder)
+                  if not given.only or item.name in given.only]  # fmt: skip
+    if not models:
+        sys.exit(f"no models in {given.folder}")
+    if given.check:
+        print_verdicts(models)
+    elif given.ort:
+        print_times(models)
+    else:
+        print_counts(models, given.repeat)
+
+
+def print_counts(models: list[Model], repeat: int) -> None:
+    """Nodes and time of every tool, for each model and in all."""
     print(f"{'model':24} {'before':>6}  " + "  ".join(f"{tool:>18}" for tool in TOOLS))
     rows: list[tuple[int, dict[str, Answer]]] = []
-    for path in paths:
-        before = count_nodes(onnx.load(path, load_external_data=False))
-        row = {tool: ask(tool, path, options.repeat) for tool in TOOLS}
+    for model in models:
+        before = count_nodes(onnx.load(model.path, load_external_data=False))
+        row = {tool: ask(tool, model.path, repeat) for tool in TOOLS}
         rows.append((before, row))
         cells = "  ".join(f"{text(row[tool]):>18}" for tool in TOOLS)
-        print(f"{path.parent.name:24} {before:6}  {cells}", flush=True)
+        print(f"{model.name:24} {before:6}  {cells}", flush=True)
     print()
     for tool in TOOLS:
         summarize(tool, rows)
+    ours = sum(before if isinstance(row["sardonyx"], str) else row["sardonyx"][0]
+               for before, row in rows)  # fmt: skip
+    best = sum(min(before if isinstance(answer, str) else answer[0]
+                   for tool, answer in row.items() if tool != "sardonyx")
+               for before, row in rows)  # fmt: skip
+    print(f"the best other tool for each model: {best} nodes (sardonyx {ours / best:.3f} of that)")
 
 
 def summarize(tool: str, rows: list[tuple[int, dict[str, Answer]]]) -> None:

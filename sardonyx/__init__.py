@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sardonyx.version import VERSION
 
 if TYPE_CHECKING:
-    from sardonyx.api import save
+    from sardonyx.api import compile, save, stage_names, text_after
     from sardonyx.checker import Finding, check, find_problems
     from sardonyx.dtypes import DataType
     from sardonyx.errors import (
+        CancelledError,
         CheckError,
         ConversionError,
         EvaluationError,
@@ -56,8 +57,13 @@ if TYPE_CHECKING:
     from sardonyx.ops.infer import infer_shapes
     from sardonyx.ops.operator import Operator
     from sardonyx.passes.diff_models import diff
+    from sardonyx.passes.extract import extract_model
     from sardonyx.passes.fit_version import fit_version
+    from sardonyx.passes.merge import merge_models
+    from sardonyx.passes.narrow_floats import convert_floats
     from sardonyx.passes.pipeline import optimize, simplify
+    from sardonyx.passes.stages import model_after
+    from sardonyx.passes.summarize import summarize
     from sardonyx.runtime import (
         ExecutionMode,
         ExecutionOrder,
@@ -68,19 +74,27 @@ if TYPE_CHECKING:
         NodeArg,
         OrtValue,
         RunOptions,
+        RunProfile,
         SessionOptions,
+        SparseValue,
+        c_operator,
+        custom_operator,
         get_available_providers,
+        set_seed,
     )
+    from sardonyx.runtime.compare import bisect, compare_runs
+    from sardonyx.runtime.inputs import make_inputs
+    from sardonyx.viewer import render_html
 
 __version__ = VERSION
 
 _HOMES = {
-    "sardonyx.api": "save",
+    "sardonyx.api": "compile save stage_names text_after",
     "sardonyx.checker": "Finding check find_problems",
     "sardonyx.dtypes": "DataType",
     "sardonyx.errors": (
-        "CheckError ConversionError EvaluationError ExternalDataError FormatError GraphError "
-        "InferenceError InputError SardonyxError SaveError TensorError UnsupportedError"
+        "CancelledError CheckError ConversionError EvaluationError ExternalDataError FormatError "
+        "GraphError InferenceError InputError SardonyxError SaveError TensorError UnsupportedError"
     ),
     "sardonyx.format.load": "load load_tensor load_text",
     "sardonyx.format.save": "save_tensor to_bytes to_text",
@@ -96,12 +110,21 @@ _HOMES = {
     "sardonyx.ops.infer": "infer_shapes",
     "sardonyx.ops.operator": "Operator",
     "sardonyx.passes.diff_models": "diff",
+    "sardonyx.passes.extract": "extract_model",
     "sardonyx.passes.fit_version": "fit_version",
+    "sardonyx.passes.merge": "merge_models",
+    "sardonyx.passes.narrow_floats": "convert_floats",
     "sardonyx.passes.pipeline": "optimize simplify",
+    "sardonyx.passes.stages": "model_after",
+    "sardonyx.passes.summarize": "summarize",
     "sardonyx.runtime": (
         "ExecutionMode ExecutionOrder GraphOptimizationLevel IOBinding InferenceSession "
-        "ModelMetadata NodeArg OrtValue RunOptions SessionOptions get_available_providers"
+        "ModelMetadata NodeArg OrtValue RunOptions RunProfile SessionOptions SparseValue "
+        "c_operator custom_operator get_available_providers set_seed"
     ),
+    "sardonyx.runtime.compare": "bisect compare_runs",
+    "sardonyx.runtime.inputs": "make_inputs",
+    "sardonyx.viewer": "render_html",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -109,6 +132,7 @@ __all__ = [
     "Attribute",
     "AttributeType",
     "Builder",
+    "CancelledError",
     "CheckError",
     "ConversionError",
     "DataType",
@@ -136,11 +160,13 @@ __all__ = [
     "OptionalType",
     "OrtValue",
     "RunOptions",
+    "RunProfile",
     "SardonyxError",
     "SaveError",
     "SequenceType",
     "SessionOptions",
     "SparseTensor",
+    "SparseValue",
     "Tensor",
     "TensorError",
     "TensorType",
@@ -148,11 +174,18 @@ __all__ = [
     "UnsupportedError",
     "Value",
     "__version__",
+    "bisect",
+    "c_operator",
     "check",
     "clone_model",
+    "compare_runs",
+    "compile",
+    "convert_floats",
     "convert_opset",
+    "custom_operator",
     "diff",
     "evaluate",
+    "extract_model",
     "find_problems",
     "fit_version",
     "get_available_providers",
@@ -161,10 +194,18 @@ __all__ = [
     "load",
     "load_tensor",
     "load_text",
+    "make_inputs",
+    "merge_models",
+    "model_after",
     "optimize",
+    "render_html",
     "save",
     "save_tensor",
+    "set_seed",
     "simplify",
+    "stage_names",
+    "summarize",
+    "text_after",
     "to_bytes",
     "to_text",
 ]

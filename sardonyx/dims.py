@@ -4,8 +4,9 @@ An expression is a sum of products of atoms. An atom is a name, or an operation 
 cannot say: floor division, remainder, minimum, maximum, broadcast.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, reduce
+from hashlib import blake2b
 from typing import Union
 
 Atom = Union[str, "Operation"]
@@ -18,6 +19,8 @@ HIDDEN = "_unknown"
 """What names of sizes begin with that no model gave."""
 LARGEST_EXPRESSION = 500
 """An expression with more atoms than this, all levels counted, becomes one size of its own."""
+LARGEST_GROUPS = 12
+"""Sizes under nested minima and maxima, beyond which these are left as they are."""
 
 
 class Operation(tuple[str, Size, Size]):
@@ -45,27 +48,37 @@ class Expression:
     n+2 2*n 0
     """
 
-    __slots__ = ("_hash", "_text", "atoms", "terms")
+    __slots__ = ("_hash", "_symbols", "_text", "atoms", "terms")
 
-    def __init__(self, terms: Mapping[Product, int]) -> None:
+    def __init__(self, terms: dict[Product, int]) -> None:
         self._text: str | None = None
-        self.atoms = sum(_count(atom) for product in terms for atom in product)
-        self.terms = dict(sorted(terms.items(), key=lambda item: [str(atom) for atom in item[0]]))
-        self._hash = hash(tuple(self.terms.items()))
+        self._hash: int | None = None
+        self._symbols: frozenset[str] | None = None
+        self.terms = terms
+        self.atoms = 0
+        for product in terms:
+            for atom in product:
+                self.atoms += 1 if atom.__class__ is str else _count(atom)
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, Expression) and self.terms == other.terms
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
         return self._hash
 
     def __add__(self, other: Size) -> Size:
-        if not isinstance(other, _SIZES):
+        if isinstance(other, Expression):
+            terms = dict(self.terms)
+            for product, factor in other.terms.items():
+                terms[product] = terms.get(product, 0) + factor
+            return _expression(terms)
+        if not isinstance(other, int):
             return NotImplemented
-        terms = dict(self.terms)
-        for product, factor in _terms(other).items():
-            terms[product] = terms.get(product, 0) + factor
-        return _expression(terms)
+        return _expression(self.terms | {(): self.terms.get((), 0) + other}) if other else self
 
     __radd__ = __add__
 
@@ -79,14 +92,18 @@ class Expression:
         return -self + other
 
     def __mul__(self, other: Size) -> Size:
-        if not isinstance(other, _SIZES):
+        if isinstance(other, Expression):
+            terms: dict[Product, int] = {}
+            for left, a in self.terms.items():
+                for right, b in other.terms.items():
+                    product = _joined(left, right)
+                    terms[product] = terms.get(product, 0) + a * b
+            return _expression(terms)
+        if not isinstance(other, int):
             return NotImplemented
-        terms: dict[Product, int] = {}
-        for left, a in self.terms.items():
-            for right, b in _terms(other).items():
-                product = tuple(sorted(left + right, key=str))
-                terms[product] = terms.get(product, 0) + a * b
-        return _expression(terms)
+        if other == 1:
+            return self
+        return Expression({key: a * other for key, a in self.terms.items()}) if other else 0
 
     __rmul__ = __mul__
 
@@ -105,15 +122,17 @@ class Expression:
     @property
     def symbols(self) -> frozenset[str]:
         """The names this expression depends on."""
-        found: set[str] = set()
-        for product in self.terms:
-            for atom in product:
-                if isinstance(atom, str):
-                    found.add(atom)
-                else:
-                    for operand in atom[1:]:
-                        found |= operand.symbols if isinstance(operand, Expression) else set()
-        return frozenset(found)
+        if self._symbols is None:
+            found: set[str] = set()
+            for product in self.terms:
+                for atom in product:
+                    if isinstance(atom, str):
+                        found.add(atom)
+                    else:
+                        for operand in atom[1:]:
+                            found |= operand.symbols if isinstance(operand, Expression) else set()
+            self._symbols = frozenset(found)
+        return self._symbols
 
     def substitute(self, sizes: Mapping[str, Size]) -> Size:
         """The expression with names replaced; a number where all of them are numbers.
@@ -121,13 +140,25 @@ class Expression:
         >>> (symbol("n") * 2 + 1).substitute({"n": 5})
         11
         """
+        if self.symbols.isdisjoint(sizes):
+            return self
         total: Size = 0
+        kept: dict[Product, int] = {}
         for product, factor in self.terms.items():
             value: Size = factor
+            rest: list[Atom] = []
             for atom in product:
-                value = value * _substitute(atom, sizes)
-            total = total + value
-        return total
+                found = sizes.get(atom) if isinstance(atom, str) else _substitute(atom, sizes)
+                if found is None:
+                    rest.append(atom)
+                else:
+                    value = value * found
+            if isinstance(value, int):
+                key = tuple(rest)
+                kept[key] = kept.get(key, 0) + value
+            else:
+                total = total + value * Expression({tuple(rest): 1}) if rest else total + value
+        return total + _expression(kept)
 
     def __str__(self) -> str:
         if self._text is None:
@@ -136,7 +167,7 @@ class Expression:
 
     def _written(self) -> str:
         pieces = []
-        for product, factor in self.terms.items():
+        for product, factor in sorted(self.terms.items(), key=_texts):
             magnitude = abs(factor)
             alone = len(product) == 1 and magnitude == 1
             names = "*".join(
@@ -161,6 +192,18 @@ class Expression:
 _SIZES = (int, Expression)
 
 
+def _texts(term: tuple[Product, int]) -> list[str]:
+    return [str(atom) for atom in term[0]]
+
+
+def _joined(left: Product, right: Product) -> Product:
+    """Two products as one, atoms in the order of their texts."""
+    if not left or not right:
+        return left or right
+    return tuple(sorted(left + right, key=str))
+
+
+@lru_cache(maxsize=1 << 12)
 def symbol(name: str) -> Expression:
     """The size called `name`."""
     return Expression({(name,): 1})
@@ -212,6 +255,9 @@ def broadcast(left: Size, right: Size) -> Size | None:
 
     >>> broadcast(1, symbol("n")), broadcast(3, symbol("n")), broadcast(2, 3)
     (n, 3, None)
+    >>> n, m = symbol("n"), symbol("m")
+    >>> broadcast(n, broadcast(m, broadcast(n, minimum(m, 5))))
+    broadcast(m, n)
     """
     if right in (left, 1):
         return left
@@ -221,21 +267,26 @@ def broadcast(left: Size, right: Size) -> Size | None:
         return None if isinstance(right, int) else left
     if isinstance(right, int):
         return right
-    for smaller, other in ((left, right), (right, left)):
-        if _holds("min", smaller, other):
-            return other
-        if _holds("broadcast", smaller, other):
-            return smaller
-    first, second = sorted((left, right), key=str)
-    return _expression({(Operation(("broadcast", first, second)),): 1})
+    parts = dict.fromkeys([*_operands(left, "broadcast"), *_operands(right, "broadcast")])
+    return _nested("broadcast", [part for part in parts if not _clips(part, parts)])
 
 
-def _holds(sign: str, size: Expression, other: Expression) -> bool:
-    """True where `size` is one operation of that sign with `other` as an operand."""
-    ((atoms, factor), *more) = size.terms.items()
-    if more or factor != 1 or len(atoms) != 1 or isinstance(atoms[0], str):
-        return False
-    return atoms[0][0] == sign and other in atoms[0][1:]
+def _clips(size: Size, others: Iterable[Size]) -> bool:
+    """True where a size is the smaller of another one and something, and so 1 where they differ."""
+    joined = _operands(size, "min")
+    return len(joined) > 1 and any(other in joined for other in others)
+
+
+def _operands(size: Size, sign: str) -> list[Size]:
+    """What an operation joins, through all levels of it; a size itself where it is none such."""
+    terms = _terms(size)
+    if len(terms) == 1:
+        ((atoms, factor),) = terms.items()
+        if factor == 1 and len(atoms) == 1 and not isinstance(atoms[0], str):
+            found, left, right = atoms[0]
+            if found == sign:
+                return _operands(left, sign) + _operands(right, sign)
+    return [size]
 
 
 def is_nonnegative(size: Size) -> bool:
@@ -248,12 +299,12 @@ def is_nonnegative(size: Size) -> bool:
     if isinstance(size, int):
         return size >= 0
     return all(
-        factor >= 0 and all(map(_atom_is_nonnegative, atoms))
-        for atoms, factor in size.terms.items()
+        factor >= 0 and all(map(is_nonnegative_atom, atoms)) for atoms, factor in size.terms.items()
     )
 
 
-def _atom_is_nonnegative(atom: Atom) -> bool:
+def is_nonnegative_atom(atom: Atom) -> bool:
+    """True where one factor of a size cannot be below zero."""
     if isinstance(atom, str):
         return True
     sign, left, right = atom
@@ -267,18 +318,72 @@ def product(sizes: "tuple[Size, ...] | list[Size]") -> Size:
     return reduce(lambda left, right: left * right, sizes, 1)
 
 
+Groups = tuple[tuple[Size, ...], ...]
+"""The largest of the smallest size of each group."""
+
+
 def _extreme(sign: str, choose: Callable[[int, int], int], left: Size, right: Size) -> Size:
+    """The smaller or larger size; what is nested is written anew, so that it does not grow.
+
+    Steps that clip again what is clipped already give the same size, not a longer one.
+    """
     if isinstance(left, int) and isinstance(right, int):
         return choose(left, right)
-    difference = left - right
-    if isinstance(difference, int):
-        return left if choose(difference, 0) == difference else right
-    if is_nonnegative(difference):
-        return left if sign == "max" else right
-    if is_nonnegative(-difference):
-        return right if sign == "max" else left
-    first, second = sorted((left, right), key=str)
-    return _expression({(Operation((sign, first, second)),): 1})
+    a, b = _groups(left), _groups(right)
+    joined = _largest(a, b) if sign == "max" else _smallest(a, b)
+    if sum(map(len, joined)) > LARGEST_GROUPS:
+        first, second = sorted((left, right), key=str)
+        return _expression({(Operation((sign, first, second)),): 1})
+    return _nested("max", [_nested("min", group) for group in joined])
+
+
+def _nested(sign: str, sizes: Iterable[Size]) -> Size:
+    first, *rest = sorted(sizes, key=str)
+    for size in rest:
+        first = _expression({(Operation((sign, first, size)),): 1})
+    return first
+
+
+def _groups(size: Size) -> Groups:
+    """A size with one minimum or maximum among its terms as the largest of smallest sizes."""
+    found = [
+        (atoms[0], factor)
+        for atoms, factor in _terms(size).items()
+        if len(atoms) == 1 and isinstance(atoms[0], Operation) and atoms[0][0] in ("min", "max")
+    ]
+    if len(found) != 1 or abs(found[0][1]) != 1:
+        return ((size,),)
+    ((operation, factor),) = found
+    sign, left, right = operation
+    rest = size - Expression({(operation,): factor})
+    a, b = _groups(left * factor), _groups(right * factor)
+    joined = _largest(a, b) if (sign == "max") == (factor == 1) else _smallest(a, b)
+    return tuple(tuple(item + rest for item in group) for group in joined)
+
+
+def _largest(left: Groups, right: Groups) -> Groups:
+    kept: list[tuple[Size, ...]] = []
+    for group in (*left, *right):
+        if not any(_below(group, other) for other in kept):
+            kept = [other for other in kept if not _below(other, group)] + [group]
+    return tuple(kept)
+
+
+def _smallest(left: Groups, right: Groups) -> Groups:
+    joined: Groups = ()
+    for a in left:
+        for b in right:
+            kept: list[Size] = []
+            for size in (*a, *b):
+                if not any(is_nonnegative(size - other) for other in kept):
+                    kept = [other for other in kept if not is_nonnegative(other - size)] + [size]
+            joined = _largest(joined, (tuple(kept),))
+    return joined
+
+
+def _below(left: tuple[Size, ...], right: tuple[Size, ...]) -> bool:
+    """True where the smallest size on the left cannot be above the smallest one on the right."""
+    return all(any(is_nonnegative(large - small) for small in left) for large in right)
 
 
 def _divide_terms(left: Size, right: Size) -> Size | None:
@@ -307,13 +412,19 @@ def _terms(size: Size) -> dict[Product, int]:
 
 
 def _expression(terms: dict[Product, int]) -> Size:
-    kept = {atoms: factor for atoms, factor in terms.items() if factor}
-    if not kept:
+    if 0 in terms.values():
+        terms = {atoms: factor for atoms, factor in terms.items() if factor}
+    if not terms:
         return 0
-    if len(kept) == 1 and () in kept:
-        return kept[()]
-    made = Expression(kept)
-    return made if made.atoms <= LARGEST_EXPRESSION else symbol(f"{HIDDEN}_{hash(made):x}")
+    if len(terms) == 1 and () in terms:
+        return terms[()]
+    made = Expression(terms)
+    return made if made.atoms <= LARGEST_EXPRESSION else symbol(f"{HIDDEN}_{_digest(made)}")
+
+
+def _digest(size: Expression) -> str:
+    """A few letters that tell a long expression from others."""
+    return blake2b(str(size).encode(), digest_size=8).hexdigest()
 
 
 def _count(atom: Atom) -> int:
@@ -323,12 +434,13 @@ def _count(atom: Atom) -> int:
     return 1 + sum(item.atoms for item in atom[1:] if isinstance(item, Expression))
 
 
-def _substitute(atom: Atom, sizes: Mapping[str, Size]) -> Size:
-    if isinstance(atom, str):
-        return sizes.get(atom, symbol(atom))
+def _substitute(atom: Operation, sizes: Mapping[str, Size]) -> Size | None:
+    """What an operation becomes; None where it stays as it is."""
     sign, left, right = atom
     left = left.substitute(sizes) if isinstance(left, Expression) else left
     right = right.substitute(sizes) if isinstance(right, Expression) else right
+    if left is atom[1] and right is atom[2]:
+        return None
     result = _OPERATIONS[sign](left, right)
     return 1 if result is None else result
 

@@ -154,6 +154,7 @@ _SINCE_IR = {
     DataType.FLOAT6E2M3: 14,
     DataType.FLOAT6E3M2: 14,
 }
+_BY_NUMBER = {int(kind): kind for kind in DataType}
 _BY_NUMPY = {layout.numpy: kind for kind, layout in _LAYOUTS.items()}
 
 FLOATS = frozenset(
@@ -181,13 +182,13 @@ def data_type(number: int) -> DataType:
     >>> data_type(10)
     <DataType.FLOAT16: 10>
     """
-    try:
-        return DataType(number)
-    except ValueError:
+    found = _BY_NUMBER.get(number)
+    if found is None:
         raise UnsupportedError(
             f"element type {number} is unknown",
             hint=f"known are {min(_LAYOUTS):d} to {max(_LAYOUTS):d}; a newer sardonyx may know it",
-        ) from None
+        )
+    return found
 
 
 def from_numpy(dtype: object) -> DataType:

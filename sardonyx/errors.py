@@ -94,3 +94,7 @@ class UnsupportedError(SardonyxError):
 
 class EvaluationError(SardonyxError):
     """An operator failed while the model ran."""
+
+
+class CancelledError(EvaluationError):
+    """Somebody asked for a stop, and it came."""

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from google.protobuf import json_format, text_format
 
 import sardonyx as sx
 from sardonyx.compat import onnx
+from tests.shared_models import FOLDER as MODELS
 
-FOLDER = Path(__file__).parents[2] / "shared" / "seeds"
+FOLDER = MODELS.parent / "seeds"
 GUIDE, GLOSSARY, FORMAT, WIKI = (
     "000_d2977ac6a4d80655.txt",
     "001_5b1a3242f13b107b.txt",
@@ -104,6 +106,50 @@ def test_guide_inference(folder: Path, runtime: str, capsys: pytest.CaptureFixtu
     )
     assert scope["outputs"][0].shape == (1, 2)
     assert capsys.readouterr().out.startswith("Logits: [[")
+
+
+def save_small_classifier(folder: str) -> None:
+    """What the guide fetches by its name, made here: a tokenizer and a classifier with 2 layers."""
+    tokenizers = pytest.importorskip("tokenizers")
+    transformers = pytest.importorskip("transformers")
+    words = ["[PAD]", "[UNK]", "this", "is", "a", "test", "great", "product", "highly", "recommend"]
+    numbers = {word: number for number, word in enumerate(words)}
+    inner = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbers, unk_token="[UNK]"))
+    inner.normalizer = tokenizers.normalizers.Lowercase()
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=inner, unk_token="[UNK]", pad_token="[PAD]",
+        model_input_names=["input_ids", "attention_mask"],
+    ).save_pretrained(folder)  # fmt: skip
+    settings = transformers.DistilBertConfig(
+        vocab_size=len(words), dim=16, n_layers=2, n_heads=2, hidden_dim=32,
+        max_position_embeddings=16, num_labels=2,
+    )  # fmt: skip
+    transformers.DistilBertForSequenceClassification(settings).save_pretrained(folder)
+
+
+@pytest.mark.slow
+def test_guide_export_and_inference(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole block, with the name of the model it fetches replaced by a folder.
+
+    A torchvision that does not fit torch would stop transformers, which needs none for text.
+    """
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+    save_small_classifier("small")
+    first, last = "import torch", "# [[negative_score, positive_score]]"
+    code = passage(GUIDE, first, last)
+    name = "distilbert-base-uncased-finetuned-sst-2-english"
+    assert code.count(name) == 1
+    scope = run(code.replace(name, "./small"))
+    assert "Logits: [[" in capsys.readouterr().out
+    inputs = scope["tokenizer"]("Great product, highly recommend!", return_tensors="pt")
+    with torch.no_grad():
+        expected = scope["model"](**inputs).logits.numpy()
+    np.testing.assert_allclose(scope["outputs"][0], expected, rtol=1e-3, atol=1e-5)
 
 
 def test_initializers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -218,8 +264,23 @@ def test_shown_fields_and_element_types_have_their_numbers() -> None:
     assert [row[:6] for row in wrong] == ["INT421", "UINT42"], "the document swaps these two"
 
 
-@pytest.mark.parametrize("document", [GLOSSARY, WIKI])
-def test_documents_without_code(document: str) -> None:
-    """They hold prose only: if code is ever added, it must be run here."""
-    lines = (FOLDER / document).read_text().splitlines()
-    assert not [line for line in lines if line.startswith(("import ", "from ", ">>> "))]
+STARTS = {
+    GUIDE: ["import torch"],
+    GLOSSARY: [],
+    FORMAT: ["import onnx", "import onnxruntime as ort", *["import onnx"] * 3],
+    WIKI: [],
+}
+"""With what each block of Python that imports something begins; the tests above run them all."""
+
+
+@pytest.mark.parametrize("document", STARTS)
+def test_there_are_no_other_blocks(document: str) -> None:
+    """If code is ever added, it must be run here."""
+    marks = ("import ", "from ", ">>> ")
+    lines = [line.strip() for line in (FOLDER / document).read_text().splitlines()]
+    starts = [
+        line
+        for before, line in zip(["", *lines], lines, strict=False)
+        if line.startswith(marks) and not before.startswith(marks)
+    ]
+    assert starts == STARTS[document]

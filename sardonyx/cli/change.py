@@ -33,13 +33,22 @@ def convert(
     embed: Annotated[
         bool, typer.Option("--embed", help="Put all weights into the model file.")
     ] = False,
+    fp16: Annotated[
+        bool, typer.Option("--fp16", help="Compute in float16 where it computed in float32.")
+    ] = False,
+    bf16: Annotated[
+        bool, typer.Option("--bf16", help="Compute in bfloat16 where it computed in float32.")
+    ] = False,
+    json: AsJson = False,
 ) -> None:
-    """Write a model in another form or version."""
+    """Write a model in another form, version or precision."""
     from sardonyx.cli.write import convert_model
 
     convert_model(
         model, target, opset=opset, keep_types=keep_types, ir=ir, compat=compat,
         external=external_data, embed=embed,
+        floats=[name for name, wanted in (("float16", fp16), ("bfloat16", bf16)) if wanted],
+        as_json=json,
     )  # fmt: skip
 
 
@@ -47,11 +56,12 @@ def infer_shapes(
     model: ModelPath,
     target: Target,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a contradiction.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Write a model with the types of all its values."""
     from sardonyx.cli.write import infer_model
 
-    infer_model(model, target, strict=strict)
+    infer_model(model, target, strict=strict, as_json=json)
 
 
 def extract(
@@ -59,11 +69,12 @@ def extract(
     target: Target,
     inputs: Annotated[str, typer.Option(help="Names of values the part takes, with commas.")],
     outputs: Annotated[str, typer.Option(help="Names of values the part returns, with commas.")],
+    json: AsJson = False,
 ) -> None:
     """Write the part of a model between some values."""
     from sardonyx.cli.write import extract_part
 
-    extract_part(model, target, inputs, outputs)
+    extract_part(model, target, inputs, outputs, as_json=json)
 
 
 def merge(
@@ -73,11 +84,12 @@ def merge(
     map: Annotated[
         list[str], typer.Option("--map", help="OUTPUT:INPUT to connect; may be repeated.")
     ],
+    json: AsJson = False,
 ) -> None:
     """Write one model that runs two, one after the other."""
     from sardonyx.cli.write import merge_pair
 
-    merge_pair(first, second, target, map)
+    merge_pair(first, second, target, map, as_json=json)
 
 
 def set_metadata(
@@ -86,21 +98,23 @@ def set_metadata(
     output: Annotated[
         Path | None, typer.Option(help="Write here; the model itself is replaced if absent.")
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Add, change or remove a model's metadata."""
     from sardonyx.cli.write import change_metadata
 
-    change_metadata(model, entries, output)
+    change_metadata(model, entries, output, as_json=json)
 
 
 def parse(
     source: Annotated[Path, typer.Argument(help="Text in ONNX's syntax; - for standard input.")],
     target: Target,
+    json: AsJson = False,
 ) -> None:
     """Write a model from its text."""
     from sardonyx.cli.write import parse_text
 
-    parse_text(source, target)
+    parse_text(source, target, as_json=json)
 
 
 def simplify(
@@ -130,13 +144,16 @@ def simplify(
 def optimize(
     model: ModelPath,
     target: Target,
-    level: Annotated[int, typer.Option(help="From 0, nothing, to 3, loops unrolled too.")] = 2,
+    level: Annotated[int, typer.Option(help="From 0, nothing, to 3, a newer opset too.")] = 2,
+    fusions: Annotated[
+        str, typer.Option(help="Operators of one runtime to end in: com.microsoft.")
+    ] = "",
     json: AsJson = False,
 ) -> None:
     """Write a model made smaller, by level."""
     from sardonyx.cli.simplify import optimize_model
 
-    optimize_model(model, target, level, as_json=json)
+    optimize_model(model, target, level, fusions, as_json=json)
 
 
 def add_to(app: typer.Typer) -> None:

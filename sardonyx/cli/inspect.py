@@ -1,4 +1,4 @@
-"""The verbs that show a model: inspect, check, text, show, explain."""
+"""The verbs that show models: inspect, check, diff, text, show, explain."""
 
 import sys
 from dataclasses import asdict
@@ -14,14 +14,13 @@ from sardonyx.cli.output import (
     print_json,
     print_line,
     print_table,
+    report_written,
     waiting,
 )
-from sardonyx.cli.session import read_sizes
 from sardonyx.dims import HIDDEN
 from sardonyx.format.files import replacing
 from sardonyx.format.outline import outline
-from sardonyx.passes.stages import model_after
-from sardonyx.passes.summarize import Summary, WeightStatistics, summarize, weight_statistics
+from sardonyx.passes.summarize import Summary, WeightStatistics, weight_statistics
 
 _LONGEST = 60
 """A symbolic cost longer than this is not shown."""
@@ -31,10 +30,10 @@ def show_model(
     path: Path, *, nodes: bool, weights: bool, graph: bool, dims: list[str], as_json: bool
 ) -> None:
     """Print what a model is."""
-    sizes = read_sizes(dims)
     model = sx.load(path)
+    sizes = _sizes(model, dims) if dims else {}
     with waiting("looking at the model"):
-        summary = summarize(model, sizes)
+        summary = sx.summarize(model, sizes)
     statistics = _statistics(model) if weights else []
     if as_json:
         said: dict[str, Any] = {"file": str(path), "file_bytes": disk_size(path, summary)}
@@ -61,6 +60,13 @@ def show_model(
     if graph:
         print_line()
         print(outline(model))
+
+
+def _sizes(model: sx.Model, dims: list[str]) -> dict[str, int]:
+    """What --dim says; what runs models is only loaded for this."""
+    from sardonyx.cli.session import known_sizes
+
+    return known_sizes(model, dims)
 
 
 def disk_size(path: Path, summary: Summary) -> int:
@@ -170,30 +176,64 @@ def report_problems(path: Path, *, full: bool, as_json: bool) -> bool:
     else:
         errors = sum(finding.severity == "error" for finding in findings)
         for finding in findings:
-            print_line(f"{finding.severity}: {finding}")
+            print_line(str(finding), finding.severity)
         print_line(f"{path}: {errors} errors, {len(findings) - errors} warnings")
     return sound
 
 
-def show_text(path: Path, output: Path | None) -> None:
+def show_differences(left: Path, right: Path, runs: int, *, as_json: bool) -> bool:
+    """Print what differs between two models; True where anything does."""
+    with waiting("comparing"):
+        found = sx.diff(sx.load(left), sx.load(right), runs=runs)
+    if as_json:
+        print_json({"left": str(left), "right": str(right), "equal": not found} | asdict(found))
+    elif not found:
+        print_line("no difference")
+    else:
+        rows = [
+            (item.kind, item.name, _side(item.left), _side(item.right))
+            for item in (*found.structure, *found.weights, *found.numerics)
+        ]
+        print_table("", ("what", "name", "left", "right"), rows)
+    return bool(found)
+
+
+def _side(item: Any) -> str:
+    return "-" if item is None else f"{item:.3g}" if isinstance(item, float) else str(item)
+
+
+def show_text(path: Path, output: Path | None, *, as_json: bool) -> None:
     """Print a model's text, or write it."""
-    text = sx.to_text(sx.load(path))
+    with waiting("writing text"):
+        text = sx.to_text(sx.load(path))
     if output is None:
-        sys.stdout.write(text.rstrip("\n") + "\n")
+        _print_text({"file": str(path)}, text, as_json=as_json)
         return
     with replacing(output) as staged:
         staged.write_text(text)
-    print_line(f"wrote {output}")
+    report_written(output, {}, as_json=as_json)
 
 
-def show_stage(path: Path, stage: str) -> None:
+def show_stage(path: Path, stage: str, *, as_json: bool) -> None:
     """Print a model's text after a stage."""
-    sys.stdout.write(outline(model_after(sx.load(path), stage)).rstrip("\n") + "\n")
+    model = sx.load(path)
+    with waiting(f"preparing {path.name}"):
+        text = sx.text_after(model, stage)
+    _print_text({"file": str(path), "stage": stage}, text, as_json=as_json)
+
+
+def _print_text(said: dict[str, Any], text: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(said | {"text": text})
+    else:
+        sys.stdout.write(text.rstrip("\n") + "\n")
 
 
 def explain_nodes(path: Path, provider: str | None, *, as_json: bool) -> None:
     """Print what runs each node."""
-    session = sx.InferenceSession(path, providers=None if provider is None else [provider])
+    providers = None if provider is None else [provider]
+    with waiting(f"preparing {path.name}"):
+        session = sx.InferenceSession(path, providers=providers)
     rows = [
         tuple(part.strip() for part in line.rsplit("    ", 1))
         for line in session.explain().splitlines()

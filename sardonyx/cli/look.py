@@ -45,26 +45,30 @@ def check(
         raise typer.Exit(1)
 
 
+def diff(
+    left: Annotated[Path, typer.Argument(help="A model.")],
+    right: Annotated[Path, typer.Argument(help="The model to compare it with.")],
+    runs: Annotated[
+        int, typer.Option(min=0, help="Compare results on this many random inputs.")
+    ] = 1,
+    json: AsJson = False,
+) -> None:
+    """Show what differs between two models, if anything does."""
+    from sardonyx.cli.inspect import show_differences
+
+    if show_differences(left, right, runs, as_json=json):
+        raise typer.Exit(1)
+
+
 def text(
     model: ModelPath,
     output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    json: AsJson = False,
 ) -> None:
     """Print a model in ONNX's syntax; `parse` reads it back."""
     from sardonyx.cli.inspect import show_text
 
-    show_text(model, output)
-
-
-def show(
-    model: ModelPath,
-    after: Annotated[
-        str, typer.Option(help="The stage: load, upgrade, inline or infer.")
-    ] = "infer",
-) -> None:
-    """Print a model after a stage on its way to being run."""
-    from sardonyx.cli.inspect import show_stage
-
-    show_stage(model, after)
+    show_text(model, output, as_json=json)
 
 
 def explain(
@@ -91,33 +95,13 @@ def coverage(
 
 
 def doctor(json: AsJson = False) -> None:
-    """Show versions, processor, limits and optional packages."""
+    """Show versions, processor, limits and known problems."""
     from sardonyx.cli.doctor import show_machine
 
     show_machine(as_json=json)
 
 
-def view(
-    model: ModelPath,
-    html: Annotated[Path | None, typer.Option(help="Write one page here instead.")] = None,
-    compare: Annotated[Path | None, typer.Option(help="A second model, beside the first.")] = None,
-    port: Annotated[int, typer.Option(help="The port on this machine; 0 takes a free one.")] = 0,
-    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
-) -> None:
-    """Show a model as a page that can be searched and zoomed."""
-    from sardonyx.format.files import replacing
-    from sardonyx.viewer import render_html, serve
-
-    if html is None:
-        serve(model, port=port, open_browser=browser, title=model.name, compare=compare)
-        return
-    page = render_html(model, title=model.name, compare=compare)
-    with replacing(html) as staged:
-        staged.write_text(page, encoding="utf-8")
-    print(f"wrote {html}")
-
-
 def add_to(app: typer.Typer) -> None:
     """Make the verbs of this module known."""
-    for verb in (inspect, check, text, show, explain, coverage, view, doctor):
+    for verb in (inspect, check, diff, text, explain, coverage, doctor):
         app.command()(verb)

@@ -4,8 +4,8 @@ Nothing but the standard library and typer is imported before a verb runs: help 
 """
 
 import logging
-import sys
 import traceback
+from collections import Counter
 from typing import Annotated, Any
 
 import typer
@@ -31,13 +31,25 @@ class Verbs(TyperGroup):
         except (SardonyxError, OSError, MemoryError) as error:
             if isinstance(error, BrokenPipeError):
                 raise
+            _complain("error", one_line(error))
             if verbose:
                 traceback.print_exc()
-            print(f"error: {one_line(error)}", file=sys.stderr)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
-            print("error: interrupted", file=sys.stderr)
+            # Python remembers an interrupt inside an `exec` of text, such as those that make
+            # dataclasses, until the next one, and would end by the signal in place of the code.
+            exec("")
+            _complain("error", "interrupted")
             raise typer.Exit(130) from None
+        finally:
+            for handler in logging.getLogger("sardonyx").handlers:
+                handler.flush()
+
+
+def _complain(label: str, text: str) -> None:
+    from sardonyx.cli.output import complain
+
+    complain(label, text)
 
 
 def one_line(error: BaseException) -> str:
@@ -57,6 +69,7 @@ def one_line(error: BaseException) -> str:
 app = typer.Typer(
     cls=Verbs,
     help="Read, check, change and run ONNX models.",
+    epilog="Exit codes: 0 all is well, 1 a mistake or a finding, 2 wrong usage, 130 interrupted.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -80,16 +93,34 @@ def options(
         raise typer.Exit
     log = logging.getLogger("sardonyx")
     log.setLevel(logging.INFO if verbose else logging.WARNING)
-    if not any(isinstance(handler, _ToStderr) for handler in log.handlers):
-        log.addHandler(_ToStderr())
+    for handler in [item for item in log.handlers if isinstance(item, _ToStderr)]:
+        log.removeHandler(handler)
+    log.addHandler(_ToStderr(verbose))
 
 
 class _ToStderr(logging.Handler):
-    """Writes what the library logs to whatever stderr is at that moment."""
+    """Writes what the library logs to whatever stderr is at that moment.
+
+    Of lines that differ only in their details the first is shown, and at the end their number.
+    """
+
+    def __init__(self, verbose: bool) -> None:
+        super().__init__()
+        self._verbose = verbose
+        self._seen: Counter[str] = Counter()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
-        print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr)
+        self._seen[str(record.msg)] += 1
+        if self._verbose or self._seen[str(record.msg)] == 1:
+            _complain(record.levelname.lower(), record.getMessage())
+
+    def flush(self) -> None:
+        """Say how many lines were left out."""
+        left = sum(count - 1 for count in self._seen.values())
+        self._seen.clear()
+        if left and not self._verbose:
+            _complain("warning", f"{left} more like it, which -v shows")
 
 
 def main() -> None:
@@ -98,9 +129,9 @@ def main() -> None:
 
 
 def _add_verbs() -> None:
-    from sardonyx.cli import change, look, measure
+    from sardonyx.cli import cache, change, look, measure, show
 
-    for module in (look, measure, change):
+    for module in (look, show, measure, change, cache):
         module.add_to(app)
 
 

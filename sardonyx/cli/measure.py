@@ -11,15 +11,15 @@ Inputs = Annotated[
     list[str] | None,
     typer.Option(
         "--input",
-        help="NAME=FILE (.npy .npz .pb .json .png .wav), NAME=JSON, NAME=random|zeros|ones, "
-        "or FILE.npz with arrays by name; random if absent. May be repeated.",
+        help="NAME=FILE (.npy .npz .pb .json .png .wav), NAME=JSON, NAME=random|zeros|ones, or "
+        "without NAME= for the only input; FILE.npz may hold arrays by name. Random if absent. "
+        "May be repeated.",
     ),
 ]
 Provider = Annotated[str | None, typer.Option("--provider", help="The execution provider.")]
 Seed = Annotated[int, typer.Option("--seed", help="For random inputs.")]
-Against = Annotated[
-    str | None,
-    typer.Option("--against", help="Another runtime with the same interface: onnxruntime."),
+Threads = Annotated[
+    int | None, typer.Option("--threads", min=1, max=1024, help="How many threads a run may use.")
 ]
 
 
@@ -34,6 +34,7 @@ def run(
         str | None, typer.Option(help="Show inner values whose names match this expression too.")
     ] = None,
     provider: Provider = None,
+    threads: Threads = None,
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
@@ -41,7 +42,7 @@ def run(
     from sardonyx.cli.run import run_model
     from sardonyx.cli.session import Request
 
-    request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed)
+    request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed, threads)
     run_model(request, output, intermediates, as_json=json)
 
 
@@ -51,17 +52,25 @@ def bench(
     dim: Dims = None,
     runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="How many runs count.")] = 10,
     warmups: Annotated[int, typer.Option(min=0, help="How many runs before that do not.")] = 1,
-    against: Against = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(help="Other runtimes to take turns with, such as onnxruntime,openvino."),
+    ] = None,
+    threads: Threads = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="The size of the inputs' first dimension.")
+    ] = None,
     provider: Provider = None,
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
     """Time a model: the best and the median of some runs."""
-    from sardonyx.cli.run import bench_model
+    from sardonyx.cli.bench import bench_model
+    from sardonyx.cli.peers import read_names
     from sardonyx.cli.session import Request
 
-    request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed)
-    bench_model(request, runs, warmups, against, as_json=json)
+    request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed, threads, batch)
+    bench_model(request, runs, warmups, read_names(against or []), as_json=json)
 
 
 def profile(
@@ -78,7 +87,7 @@ def profile(
     json: AsJson = False,
 ) -> None:
     """Show where the time goes: by operator and by node."""
-    from sardonyx.cli.run import profile_model
+    from sardonyx.cli.profile import profile_model
     from sardonyx.cli.session import Request
 
     request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed)
@@ -90,15 +99,15 @@ def compare(
     input: Inputs = None,
     dim: Dims = None,
     against: Annotated[
-        str, typer.Option("--against", help="Another runtime with the same interface.")
+        str, typer.Option("--against", help="Another runtime, onnxruntime or openvino, or a model.")
     ] = "onnxruntime",
     rtol: Annotated[float, typer.Option(help="Relative tolerance.")] = 1e-3,
     atol: Annotated[float, typer.Option(help="Absolute tolerance.")] = 1e-5,
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
-    """Compare outputs with another runtime; find where they part."""
-    from sardonyx.cli.run import compare_model
+    """Compare outputs with another runtime or model; find where they part."""
+    from sardonyx.cli.compare import compare_model
     from sardonyx.cli.session import Request
 
     request = Request(model, tuple(input or ()), tuple(dim or ()), None, seed)

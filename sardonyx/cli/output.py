@@ -2,14 +2,21 @@
 
 import json
 import math
+import os
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 PATIENCE = 1.0
 """Seconds after which a terminal shows that something is going on."""
+_COLOURS = {"error": 31, "warning": 33}
+"""The terminal's numbers of colours by what is said."""
+_STYLES = {"error": "bold red", "warning": "yellow", "problem": "yellow", "NO": "bold red"}
+"""How words that ask for attention look."""
 _WIDEST = 60
 """A plain column is padded to at most this width, so that one long cell does not move all."""
 
@@ -43,19 +50,24 @@ def to_json(value: Any) -> Any:
     return to_json(listed()) if listed is not None else str(value)
 
 
-def print_line(text: str = "") -> None:
-    """Print a line of prose."""
+def print_line(text: str = "", label: str = "") -> None:
+    """Print a line of prose, behind a label that says what it is."""
     if in_terminal():
         from rich.console import Console
+        from rich.text import Text
 
-        Console(highlight=False, markup=False).print(text)
+        head = Text.assemble((f"{label}: ", _STYLES.get(label, ""))) if label else Text()
+        Console(highlight=False).print(head + Text(text))
     else:
-        print(text)
+        print(f"{label}: {text}" if label else text)
 
 
-def warn(text: str) -> None:
-    """Say something on the side, where it does not mix with results."""
-    print(f"warning: {text}", file=sys.stderr)
+def complain(label: str, text: str) -> None:
+    """Say something on the side, where it does not mix with results: an error, a warning."""
+    colour = _COLOURS.get(label)
+    if colour and sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
+        label = f"\x1b[1;{colour}m{label}\x1b[0m"
+    print(f"{label}: {text}", file=sys.stderr)
 
 
 def print_facts(rows: Sequence[tuple[str, str]]) -> None:
@@ -71,7 +83,7 @@ def print_facts(rows: Sequence[tuple[str, str]]) -> None:
         grid.add_column(no_wrap=True, style="bold")
         grid.add_column(overflow="fold")
         for label, text in rows:
-            grid.add_row("" if label == before else label, Text(text))
+            grid.add_row("" if label == before else Text(label, _STYLES.get(label, "")), Text(text))
             before = label
         Console(highlight=False).print(grid)
         return
@@ -114,11 +126,33 @@ def _print_rich(
             no_wrap=column in right,
         )  # fmt: skip
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(cell, _STYLES.get(cell, "")) for cell in row))
     console = Console(highlight=False)
     if title:
         console.print(Text(title, style="bold"))
     console.print(table)
+
+
+def print_bars(rows: Sequence[tuple[str, float, float]], text: Callable[[float], str]) -> None:
+    """Plot two figures for each name: solid up to the first, pale from there to the second."""
+    solid, pale = ("█", "░") if in_terminal() else ("#", ".")
+    names = max(len(name) for name, _, _ in rows)
+    labels = max(len(text(end)) for _, _, end in rows)
+    longest = max(end for _, _, end in rows) or 1.0
+    room = max(8, min(shutil.get_terminal_size().columns if in_terminal() else 80, 120) - names
+               - labels - 6)  # fmt: skip
+    for name, middle, end in rows:
+        first, last = (max(1, round(figure / longest * room)) for figure in (middle, end))
+        bar = solid * first + pale * (last - first)
+        print(f"  {name:<{names}}  {bar} {text(end)}")
+
+
+def report_written(target: Path, said: dict[str, Any], *, as_json: bool) -> None:
+    """Say that a file was written; programs also learn its size and what else there is to say."""
+    if as_json:
+        print_json({"target": str(target), "file_bytes": target.stat().st_size} | said)
+    else:
+        print_line(f"wrote {target}")
 
 
 def bytes_text(count: float) -> str:

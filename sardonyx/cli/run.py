@@ -1,12 +1,8 @@
-"""The verbs that run a model: run, bench, profile, compare."""
+"""The verb `run`."""
 
-import json
 import re
-import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +10,21 @@ import numpy as np
 
 import sardonyx as sx
 from sardonyx.cli.output import (
-    counting,
+    complain,
     milliseconds,
     print_json,
     print_line,
     print_table,
     waiting,
-    warn,
 )
-from sardonyx.cli.session import Request, open_peer
+from sardonyx.cli.session import Request
 from sardonyx.errors import InputError
 from sardonyx.format.files import replacing
-from sardonyx.format.save import to_bytes
-from sardonyx.ops.catalog import standard
-from sardonyx.runtime.compare import Comparison, compare_runs
-from sardonyx.runtime.timing import time_calls
 
 _SHOWN = 1000
 """JSON holds the elements of values up to this many."""
+_LISTED = 8
+"""Elements of a value that people see."""
 
 
 def run_model(
@@ -39,14 +32,14 @@ def run_model(
 ) -> None:
     """Load, check and run a model, and show it all."""
     pattern = _pattern(intermediates)
-    standard()
     start = time.perf_counter()
     model = sx.load(request.path)
     loaded = time.perf_counter()
     problems = [item for item in sx.find_problems(model) if item.severity == "error"]
     checked = time.perf_counter()
     if problems:
-        warn(f"breaks {len(problems)} rules: see `sardonyx check {request.path}`; running anyway")
+        rules = f"breaks {len(problems)} rules: see `sardonyx check {request.path}`"
+        complain("warning", f"{rules}; running anyway")
     feeds = request.feeds(model)
     session = request.session(model)
     ready = time.perf_counter()
@@ -72,7 +65,8 @@ def run_model(
     for title, items in values.items():
         if items:
             print_line()
-            print_table(title, ("name", "type", "values"), list(_value_rows(items)))
+            columns = ("name", "type", "range", "values")
+            print_table(title, columns, list(_value_rows(items)))
     if output is not None:
         print_line(f"wrote {output}")
 
@@ -107,17 +101,36 @@ def _write_arrays(path: Path, values: dict[str, Any]) -> None:
         np.savez(file, **arrays)
 
 
-def _value_rows(values: dict[str, Any]) -> Iterable[tuple[str, str, str]]:
+def _value_rows(values: dict[str, Any]) -> Iterable[tuple[str, str, str, str]]:
     for name, value in values.items():
         if isinstance(value, np.ndarray | np.generic):
             array = np.asarray(value)
-            shown = array.astype(np.float32) if array.dtype.kind == "V" else array
-            inside = np.array2string(
-                shown, precision=4, threshold=12, edgeitems=3, suppress_small=True
-            )
-            yield name, f"{array.dtype}{list(array.shape)}", " ".join(inside.split())
+            shape = ",".join(map(str, array.shape))
+            yield name, f"{array.dtype}[{shape}]", _range(array), _beginning(array)
         else:
-            yield name, type(value).__name__, str(value)[:200]
+            yield name, type(value).__name__, "", str(value)[:200]
+
+
+def _range(array: Any) -> str:
+    """The smallest and the largest element, and how many are no numbers."""
+    if array.dtype.kind not in "fiuV" or array.size < 2:
+        return ""
+    plain = array.astype(np.float32) if array.dtype.kind == "V" else array
+    finite = plain[np.isfinite(plain)]
+    missing = plain.size - finite.size
+    text = f"{_number(finite.min())} .. {_number(finite.max())}" if finite.size else "-"
+    return f"{text}, {missing} not finite" if missing else text
+
+
+def _beginning(array: Any) -> str:
+    """The first elements, in one line."""
+    plain = array.astype(np.float32) if array.dtype.kind == "V" else array
+    first = plain.reshape(-1)[:_LISTED]
+    return " ".join(map(_number, first.tolist())) + (" …" if plain.size > _LISTED else "")
+
+
+def _number(item: Any) -> str:
+    return f"{item:.4g}" if isinstance(item, float | np.floating) else str(item)
 
 
 def _described(values: dict[str, Any]) -> dict[str, Any]:
@@ -132,141 +145,3 @@ def _described(values: dict[str, Any]) -> dict[str, Any]:
         else:
             said[name] = {"type": type(value).__name__, "values": value}
     return said
-
-
-def bench_model(
-    request: Request, runs: int, warmups: int, against: str | None, *, as_json: bool
-) -> None:
-    """Time a model, and another runtime in turns with it."""
-    model = sx.load(request.path)
-    feeds = request.feeds(model)
-    session = request.session(model)
-    calls = {"sardonyx": lambda: session.run(None, feeds)}
-    if against is not None:
-        other = open_peer(against)(to_bytes(model))
-        calls[against] = lambda: other.run(None, feeds)
-    with counting("running", runs + warmups) as advance, request.blaming_sizes(model):
-        timings = time_calls(calls, runs, warmups, advance)
-    if as_json:
-        figures = {
-            name: {"best": item.best, "median": item.median, "seconds": item.seconds}
-            for name, item in timings.items()
-        }
-        said = {"file": str(request.path), "providers": session.get_providers(), "runs": runs}
-        print_json(said | {"timings": figures})
-        return
-    rows = [
-        (name, milliseconds(item.best), milliseconds(item.median), f"{1 / item.median:,.1f}")
-        for name, item in timings.items()
-    ]
-    title = f"{request.path}: {runs} runs by {session.get_providers()[0]}"
-    print_table(title, ("runtime", "best", "median", "runs/s"), rows, "best median runs/s")
-
-
-def profile_model(
-    request: Request, runs: int, top: int, trace: Path | None, *, as_json: bool
-) -> None:
-    """Show where the time goes."""
-    content = _record(request, runs)
-    if trace is not None:
-        with replacing(trace) as staged:
-            staged.write_text(content)
-    events = [event for event in json.loads(content) if event.get("cat") == "Node"]
-    operators = _grouped(events, lambda event: event["args"]["op_name"])
-    nodes = _grouped(events, lambda event: (event["args"]["output"], event["args"]["op_name"]))
-    total = sum(event["dur"] for event in events)
-    if as_json:
-        said: dict[str, Any] = {"file": str(request.path), "runs": runs}
-        said["milliseconds"] = total / runs / 1e3
-        said["operators"] = [
-            {"operator": name, "calls": count // runs, "milliseconds": spent / runs / 1e3}
-            for name, (count, spent) in operators
-        ]
-        said["nodes"] = [
-            {"output": name, "operator": kind, "milliseconds": spent / runs / 1e3}
-            for (name, kind), (_, spent) in nodes[:top]
-        ]
-        print_json(said)
-        return
-    rows = [
-        (name, str(count // runs), f"{spent / runs / 1e3:.3f}", _share(spent, total))
-        for name, (count, spent) in operators
-    ]
-    title = f"{request.path}: {total / runs / 1e3:.2f} ms in nodes{_mean(runs)}"
-    print_table(title, ("operator", "calls", "ms", "share"), rows, "calls ms share")
-    print_line()
-    slowest = [
-        (name, kind, f"{spent / runs / 1e3:.3f}", _share(spent, total))
-        for (name, kind), (_, spent) in nodes[:top]
-    ]
-    title = f"slowest nodes ({len(slowest)} of {len(nodes)})"
-    print_table(title, ("output", "operator", "ms", "share"), slowest, "ms share")
-    if trace is not None:
-        print_line(f"wrote {trace}")
-
-
-def _record(request: Request, runs: int) -> str:
-    """Run a model with profiling on; returns the trace."""
-    model = sx.load(request.path)
-    feeds = request.feeds(model)
-    with tempfile.TemporaryDirectory() as folder:
-        options = sx.SessionOptions()
-        options.enable_profiling = True
-        options.profile_file_prefix = f"{folder}/trace_"
-        session = request.session(model, options)
-        with counting("running", runs) as advance, request.blaming_sizes(model):
-            for _ in range(runs):
-                session.run(None, feeds)
-                advance()
-        return Path(session.end_profiling()).read_text()
-
-
-def _grouped(events: list[dict[str, Any]], key: Any) -> list[tuple[Any, tuple[int, float]]]:
-    """Events by key, with how many there are and microseconds together, the slowest first."""
-    groups: dict[Any, list[float]] = defaultdict(list)
-    for event in events:
-        groups[key(event)].append(event["dur"])
-    found = [(name, (len(times), sum(times))) for name, times in groups.items()]
-    return sorted(found, key=lambda item: -item[1][1])
-
-
-def _mean(runs: int) -> str:
-    return f", mean of {runs} runs" if runs > 1 else ""
-
-
-def _share(part: float, total: float) -> str:
-    return f"{part / total:.1%}" if total else "-"
-
-
-def compare_model(
-    request: Request, against: str, rtol: float, atol: float, *, as_json: bool
-) -> bool:
-    """Compare with another runtime; True where all outputs agree."""
-    open_session = open_peer(against)
-    model = sx.load(request.path)
-    feeds = request.feeds(model)
-    with waiting("comparing"), request.blaming_sizes(model):
-        result = compare_runs(model, feeds, open_session, rtol=rtol, atol=atol)
-    if as_json:
-        print_json({"file": str(request.path), "agrees": result.agrees} | asdict(result))
-    else:
-        _print_comparison(request.path, against, result)
-    return result.agrees
-
-
-def _print_comparison(path: Path, against: str, result: Comparison) -> None:
-    rows = [
-        (
-            item.name, f"{item.largest:.3g}", f"{item.relative:.3g}",
-            "yes" if item.agrees else "NO", item.remark,
-        )
-        for item in result.outputs
-    ]  # fmt: skip
-    columns = ("output", "largest difference", "relative", "agrees", "remark")
-    print_table(f"{path}: against {against}", columns, rows, "largest difference relative")
-    if result.first_node and result.first_value is not None:
-        first = result.first_value
-        detail = first.remark or f"by {first.largest:.3g}"
-        print_line(f"first difference: {result.first_node}, in '{first.name}', {detail}")
-    elif not result.agrees:
-        print_line("no node of the main graph differs by itself; look into subgraphs or functions")

@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import sardonyx as sx
+from sardonyx.cli.output import waiting
 from sardonyx.errors import InputError, SardonyxError
 from sardonyx.passes.summarize import dynamic_dimensions
-from sardonyx.runtime.inputs import FILLS, make_inputs, parse_value, read_arrays, read_input
+from sardonyx.runtime.inputs import FILLS, parse_value, read_arrays, read_input
 from sardonyx.runtime.inputs import required_inputs as inputs_of
 
 
@@ -24,11 +24,16 @@ class Request:
     dims: tuple[str, ...] = ()
     provider: str | None = None
     seed: int = 0
+    threads: int | None = None
+    batch: int | None = None
 
     def feeds(self, model: sx.Model) -> dict[str, Any]:
         """A value for each input of the model."""
         given = read_given(model, self.inputs)
-        return make_inputs(model, given, dims=read_sizes(self.dims), seed=self.seed)
+        sizes = known_sizes(model, self.dims)
+        if self.batch is not None:
+            sizes |= batch_sizes(model, self.batch)
+        return sx.make_inputs(model, given, dims=sizes, seed=self.seed)
 
     @contextmanager
     def blaming_sizes(self, model: sx.Model) -> Iterator[None]:
@@ -51,9 +56,13 @@ class Request:
             raise type(error)(error.what, where=error.where, hint=hint) from error
 
     def session(self, model: sx.Model, options: sx.SessionOptions | None = None) -> Any:
-        """A session for the model, with the provider asked for."""
+        """A session for the model, with the provider and the threads asked for."""
         providers = None if self.provider is None else [self.provider]
-        return sx.InferenceSession(model, options, providers)
+        chosen = options or sx.SessionOptions()
+        if self.threads is not None:
+            chosen.intra_op_num_threads = self.threads
+        with waiting(f"preparing {self.path.name}"):
+            return sx.InferenceSession(model, chosen, providers)
 
 
 def read_sizes(words: Iterable[str]) -> dict[str, int]:
@@ -69,6 +78,35 @@ def read_sizes(words: Iterable[str]) -> dict[str, int]:
             raise InputError(f"the size in --dim {word} is not a whole number")
         sizes[name] = int(said)
     return sizes
+
+
+def known_sizes(model: sx.Model, words: Iterable[str]) -> dict[str, int]:
+    """Sizes of dynamic dimensions; an error for one that no input has."""
+    sizes = read_sizes(words)
+    known = list(dynamic_dimensions(inputs_of(model).values()))
+    for name in sizes:
+        if name not in known:
+            raise InputError(
+                f"no input has a dynamic dimension '{name}'",
+                hint=f"the dynamic dimensions are: {', '.join(known) or 'none'}",
+            )
+    return sizes
+
+
+def batch_sizes(model: sx.Model, size: int) -> dict[str, int]:
+    """A size for the first dimension of every input that leaves it open."""
+    inputs = inputs_of(model).values()
+    firsts: dict[str, int] = {}
+    for value in inputs:
+        shape = value.type.shape if isinstance(value.type, sx.TensorType) else None
+        if shape and not (isinstance(shape[0], int) and shape[0] >= 0):
+            firsts[shape[0] if isinstance(shape[0], str) else f"{value.name}[0]"] = size
+    if not firsts:
+        raise InputError(
+            "no input leaves its first dimension open, so there is no batch to set",
+            hint="`sardonyx inspect` shows the shapes of the inputs",
+        )
+    return firsts
 
 
 def split_pair(word: str, form: str) -> tuple[str, str]:
@@ -98,7 +136,9 @@ def read_given(model: sx.Model, words: Iterable[str]) -> dict[str, Any]:
 
 
 def _unnamed(formals: dict[str, sx.Value], word: str) -> dict[str, Any]:
-    """What a word without a name stands for: arrays by name, or the only input."""
+    """What a word without a name stands for: a way to fill all, arrays by name, the only input."""
+    if word in FILLS:
+        return dict.fromkeys(formals, word)
     if word.endswith(".npz"):
         arrays = read_arrays(Path(word))
         known = {name: array for name, array in arrays.items() if name in formals}
@@ -126,50 +166,3 @@ def _is_number(text: str) -> bool:
         return isinstance(json.loads(text), int | float)
     except ValueError:
         return False
-
-
-def peer(name: str) -> Any:
-    """Another runtime, by the name of its package; an error where it cannot serve."""
-    try:
-        module = import_module(name)
-    except ImportError:
-        raise InputError(
-            f"the package '{name}' is not installed", hint=f"pip install {name}"
-        ) from None
-    if not hasattr(module, "InferenceSession"):
-        raise InputError(f"the package '{name}' has no InferenceSession")
-    if hasattr(module, "set_default_logger_severity"):
-        module.set_default_logger_severity(_FATAL)
-    return module
-
-
-def open_peer(name: str) -> Any:
-    """What makes a session of another runtime from a model's bytes; its errors become ours."""
-    module = peer(name)
-
-    def open_session(content: bytes) -> "PeerSession":
-        try:
-            return PeerSession(name, module.InferenceSession(content, providers=_CPU))
-        except Exception as error:
-            raise InputError(f"{name} does not load the model: {error}") from error
-
-    return open_session
-
-
-_FATAL = 4
-_CPU = ["CPUExecutionProvider"]
-
-
-class PeerSession:
-    """A session of another runtime."""
-
-    def __init__(self, name: str, session: Any) -> None:
-        self._name = name
-        self._session = session
-
-    def run(self, names: Any, feeds: dict[str, Any]) -> Any:
-        """Run the model there."""
-        try:
-            return self._session.run(names, feeds)
-        except Exception as error:
-            raise InputError(f"{self._name} does not run the model: {error}") from error

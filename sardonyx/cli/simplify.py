@@ -5,12 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import sardonyx as sx
-from sardonyx.cli.output import bytes_text, print_json, print_line, print_table, waiting
+from sardonyx.cli.output import bytes_text, print_line, print_table, report_written, waiting
 from sardonyx.cli.session import split_pair
 from sardonyx.cli.write import save_as_asked
 from sardonyx.errors import InputError
 from sardonyx.graph import Dimension
-from sardonyx.passes.pipeline import optimize, simplify
 
 
 def simplify_model(
@@ -21,17 +20,17 @@ def simplify_model(
     wanted = read_shapes(shapes)
     model = sx.load(path)
     with waiting("simplifying"):
-        small = simplify(
+        small = sx.simplify(
             model, overwrite_input_shapes=wanted, skip=skip, dynamic=not static, verify=verify
         )
     _finish(model, small, target, as_json=as_json)
 
 
-def optimize_model(path: Path, target: Path, level: int, *, as_json: bool) -> None:
+def optimize_model(path: Path, target: Path, level: int, fusions: str, *, as_json: bool) -> None:
     """Write a model made smaller, and say what became of it."""
     model = sx.load(path)
     with waiting("optimizing"):
-        small = optimize(model, level)
+        small = sx.optimize(model, level, fusions=fusions)
     _finish(model, small, target, as_json=as_json)
 
 
@@ -47,6 +46,10 @@ def read_shapes(words: Iterable[str]) -> dict[str, tuple[Dimension, ...]]:
         sizes = [part.strip() for part in said.split(",")] if said else []
         if not all(sizes):
             raise InputError(f"'{word}' has an empty size", hint="write NAME=SIZE,SIZE,...")
+        if any(size.startswith("-") for size in sizes):
+            raise InputError(
+                f"'{word}' has a negative size", hint="write a name for a size that stays open"
+            )
         shapes[name] = tuple(int(size) if size.isdigit() else size for size in sizes)
     return shapes
 
@@ -56,16 +59,14 @@ def _finish(model: sx.Model, small: sx.Model, target: Path, *, as_json: bool) ->
     before, after = _counts(model), _counts(small)
     sizes = [sum(tensor.nbytes for tensor in item.tensors()) for item in (model, small)]
     if as_json:
-        print_json(
-            {
-                "target": str(target),
-                "nodes": {"before": before.total(), "after": after.total()},
-                "weight_bytes": {"before": sizes[0], "after": sizes[1]},
-                "operators": {
-                    name: {"before": before[name], "after": after[name]} for name in before | after
-                },
-            }
-        )
+        said = {
+            "nodes": {"before": before.total(), "after": after.total()},
+            "weight_bytes": {"before": sizes[0], "after": sizes[1]},
+            "operators": {
+                name: {"before": before[name], "after": after[name]} for name in before | after
+            },
+        }
+        report_written(target, said, as_json=True)
         return
     rows = [
         (name, str(before[name]), str(after[name]))

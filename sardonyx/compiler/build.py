@@ -14,6 +14,7 @@ from sardonyx.compiler.forms import (
     Window,
 )
 from sardonyx.compiler.fuse import Fusion, Group, fuse
+from sardonyx.compiler.image import Row
 from sardonyx.compiler.kernels.convolution import convolution_calls
 from sardonyx.compiler.kernels.copies import gather_calls, join_calls, window_calls
 from sardonyx.compiler.kernels.matmul import matmul_calls
@@ -21,13 +22,11 @@ from sardonyx.compiler.kernels.reader import Call
 from sardonyx.compiler.kernels.routine import routine_calls
 from sardonyx.compiler.kernels.rows import pointwise_calls, row_calls
 from sardonyx.compiler.lower import Lowered, size_names
+from sardonyx.compiler.reference import read_values
 from sardonyx.compiler.targets import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Graph, Node, Value
-
-Row = tuple[str, str, str, tuple[str, ...], str]
-"""Of one node: its place, its operator, its kernel, the nodes together with it, a reason."""
 
 
 @dataclass(eq=False)
@@ -35,6 +34,8 @@ class Step:
     """Calls that run one after another without anything between them."""
 
     calls: list[Call] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """The name of the kernel each call belongs to."""
     inputs: list[Form] = field(default_factory=list)
     outputs: list[Form] = field(default_factory=list)
     order: dict[Form, tuple[int, ...]] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class Built:
                 kernel = "constant"
             elif node in where:
                 group = where[node]
-                kernel = f"{kernel_kind(group)} {self.fusion.groups.index(group)}"
+                kernel = kernel_name(self.fusion, group)
                 others = tuple(name for name in together[group] if name != node.where())
             yield node.where(), node.op_type, kernel, others, reason
 
@@ -83,6 +84,11 @@ def kernel_kind(group: Group) -> str:
     if group.axes is not None:
         return "rows"
     return type(group.root).__name__.lower()
+
+
+def kernel_name(fusion: Fusion, group: Group) -> str:
+    """A kernel's kind and number."""
+    return f"{kernel_kind(group)} {fusion.groups.index(group)}"
 
 
 def group_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
@@ -123,11 +129,6 @@ def build_steps(graph: Graph, lowered: Lowered, target: Target) -> Built:
 _NOTHING = Source((), DataType.FLOAT, Value())
 
 
-def _read_values(node: Node) -> list[Value]:
-    inner = [value for graph in node.subgraphs for value in graph.captured()]
-    return [*(value for value in node.inputs if value is not None), *inner]
-
-
 def _needed_references(graph: Graph, lowered: Lowered) -> set[Node]:
     """Nodes without a native form that outputs depend on."""
     needed: set[Node] = set()
@@ -146,7 +147,7 @@ def _needed_references(graph: Graph, lowered: Lowered) -> set[Node]:
         if node is not None and node in lowered.reasons:
             if node not in needed:
                 needed.add(node)
-                waiting.extend(_read_values(node))
+                waiting.extend(read_values(node))
         elif item in lowered.forms and item not in lowered.constants:
             waiting.append(lowered.forms[item])
     return needed
@@ -157,7 +158,7 @@ def _kept_values(graph: Graph, lowered: Lowered, references: set[Node]) -> list[
     wanted = dict.fromkeys(graph.outputs)
     for node in graph.nodes:
         if node in references:
-            wanted.update(dict.fromkeys(_read_values(node)))
+            wanted.update(dict.fromkeys(read_values(node)))
     return [
         value
         for value in wanted
@@ -184,6 +185,7 @@ def _schedule(
                 _is_made(place, group, made) for call in calls[group] for place in call.places
             ):
                 step.calls += calls[group]
+                step.names += [kernel_name(fusion, group)] * len(calls[group])
                 made.update(group.results)
             else:
                 waiting.append(group)
@@ -192,7 +194,7 @@ def _schedule(
         if step.calls:
             steps.append(step)
         for node in list(nodes):
-            if all(_is_ready(value, lowered, made, stored) for value in _read_values(node)):
+            if all(_is_ready(value, lowered, made, stored) for value in read_values(node)):
                 steps.append(node)
                 nodes.remove(node)
                 made.update(node.outputs)

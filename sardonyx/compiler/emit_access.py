@@ -1,12 +1,11 @@
 """Sizes and memory in machine code: where elements lie, loads and stores of one or of a vector."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from llvmlite import ir
-
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_math import declare, splat, suffix
 from sardonyx.compiler.emit_values import I1, I8, I32, I64, memory_type
 from sardonyx.dims import Expression, Operation, Product, Size
@@ -38,28 +37,19 @@ class Access:
     b: ir.IRBuilder
     entry: ir.Block
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, parameters: tuple[str, ...]) -> None:
         self.lanes = lanes
+        self.parameters = frozenset(parameters)
+        self.sizes: dict[Operation, Any] = {}
+        """Operations that are computed already where the kernel begins."""
         self.names: dict[str, Any] = {}
         self.fixed: dict[str, Size] = {}
         self.memories: dict[str, Any] = {}
         self.lane: Lane | None = None
         self._block: Any = None
-        self._sizes: dict[Any, Any] = {}
         self._loads: dict[Any, Any] = {}
         self.nothing: dict[Any, Any] = {}
         """For each type a place that holds 0, read where an element lies outside."""
-
-    def remember(self, known: dict[Any, Any], key: Any, size: Size, make: Callable[[], Any]) -> Any:
-        """What was made in this block before, for a size of names that still mean the same."""
-        if self._block is not self.b.block:
-            self._block = self.b.block
-            self._sizes.clear()
-            self._loads.clear()
-        key = (key, size, *(_identity(self.names.get(name)) for name in sorted(symbols(size))))
-        if key not in known:
-            known[key] = make()
-        return known[key]
 
     def slot(self, type_: Any) -> Any:
         """A place for a value that LLVM will keep in a register."""
@@ -73,12 +63,9 @@ class Access:
         """A value in every lane."""
         if isinstance(value.type, ir.VectorType):
             return value
-        if isinstance(value, ir.Constant):
-            return ir.Constant(ir.VectorType(value.type, self.lanes), [value.constant] * self.lanes)
-        return self.remember(self._sizes, value, 0, lambda: self._spread(value))
-
-    def _spread(self, value: Any) -> Any:
         type_ = ir.VectorType(value.type, self.lanes)
+        if isinstance(value, ir.Constant):
+            return ir.Constant(type_, [value.constant] * self.lanes)
         nothing = ir.Constant(type_, ir.Undefined)
         first = self.b.insert_element(nothing, value, ir.Constant(I32, 0))
         zeros = ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes)
@@ -109,10 +96,16 @@ class Access:
 
     def load(self, buffer: Buffer, indices: tuple[Size, ...]) -> Any:
         """An element, or a vector of them; one that no store came after is not loaded again."""
-        offset = self.offset(buffer, indices)
-        lane = self.lane
-        key = (buffer.memory, buffer.dtype, None if lane is None else (lane.name, lane.mask))
-        return self.remember(self._loads, key, offset, lambda: self._load(buffer, offset))
+        offset, lane = self.offset(buffer, indices), self.lane
+        if self._block is not self.b.block:
+            self._block = self.b.block
+            self._loads.clear()
+        meant = tuple(self.names[name].text for name in sorted(symbols(offset)))
+        lanes = None if lane is None else (lane.name, lane.mask and lane.mask.text)
+        key = (buffer.memory, buffer.dtype, lanes, offset, meant)
+        if key not in self._loads:
+            self._loads[key] = self._load(buffer, offset)
+        return self._loads[key]
 
     def _load(self, buffer: Buffer, offset: Size) -> Any:
         place, step = self.address(buffer, offset)
@@ -319,32 +312,34 @@ class Access:
         size = substitute(size, self.fixed)
         if isinstance(size, int):
             return ir.Constant(I64, size)
-        return self.remember(self._sizes, None, size, lambda: self._integer(size))
-
-    def _integer(self, size: Expression) -> Any:
+        order = {name: position for position, name in enumerate(self.names, 1)}
         total: Any = None
-        for product, factor in sorted(size.terms.items(), key=lambda term: self.depth(term[0])):
-            term = self.product(product, factor)
+        for product, factor in sorted(size.terms.items(), key=lambda term: _depth(term[0], order)):
+            term = self.product(product, factor, order)
             total = term if total is None else self.b.add(total, term, flags=("nsw",))
         return total
 
-    def depth(self, product: Product) -> int:
-        order = {name: position for position, name in enumerate(self.names)}
-        found = [0]
-        for atom in product:
-            names = {atom} if isinstance(atom, str) else symbols(atom[1]) | symbols(atom[2])
-            found += [order[name] + 1 for name in names]
-        return max(found)
-
-    def product(self, product: Product, factor: int) -> Any:
-        ordered = sorted(product, key=lambda atom: self.depth((atom,)))
+    def product(self, product: Product, factor: int, order: dict[str, int]) -> Any:
         value: Any = None if factor == 1 and product else ir.Constant(I64, factor)
-        for atom in ordered:
+        for atom in sorted(product, key=lambda atom: _depth((atom,), order)):
             part = self.names[atom] if isinstance(atom, str) else self.operation(atom)
             value = part if value is None else self.b.mul(value, part, flags=("nsw",))
         return value
 
     def operation(self, operation: Operation) -> Any:
+        """An operation on sizes; one on parameters alone is computed once, at the beginning."""
+        known = self.sizes.get(operation)
+        if known is not None:
+            return known
+        if not _is_safe(operation, self.parameters):
+            return self.compute(operation)
+        here = self.b.block
+        self.b.position_at_end(self.entry)
+        self.sizes[operation] = made = self.compute(operation)
+        self.b.position_at_end(here)
+        return made
+
+    def compute(self, operation: Operation) -> Any:
         sign, left, right = operation
         a, c = self.integer(left), self.integer(right)
         match sign:
@@ -377,9 +372,27 @@ def _growth(size: Size, name: str) -> Size:
     return step
 
 
-def _identity(value: Any) -> Any:
-    return ("constant", value.constant) if isinstance(value, ir.Constant) else id(value)
-
-
 def _constant_part(size: Size) -> int:
     return size if isinstance(size, int) else size.terms.get((), 0)
+
+
+def _depth(product: Product, order: dict[str, int]) -> int:
+    """How late the last name of a product was bound."""
+    found = 0
+    for atom in product:
+        names = (atom,) if isinstance(atom, str) else symbols(atom[1]) | symbols(atom[2])
+        found = max(found, *(order[name] for name in names))
+    return found
+
+
+def _is_safe(operation: Operation, parameters: frozenset[str]) -> bool:
+    """True where an operation depends on parameters alone and cannot divide by zero."""
+    sign, *operands = operation
+    if sign in ("//", "%") and not isinstance(operands[1], int):
+        return False
+    sizes = [item for item in operands if isinstance(item, Expression)]
+    atoms = {atom for size in sizes for product in size.terms for atom in product}
+    return all(
+        atom in parameters if isinstance(atom, str) else _is_safe(atom, parameters)
+        for atom in atoms
+    )

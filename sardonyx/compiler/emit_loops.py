@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from llvmlite import ir
-
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_access import Access, Lane
 from sardonyx.compiler.emit_dot import emit_dot
 from sardonyx.compiler.emit_math import declare, intrinsic, splat
@@ -78,7 +77,7 @@ def emit_kernel(
 
 class _Emitter(Access):
     def __init__(self, function: ir.Function, kernel: Kernel, lanes: int) -> None:
-        super().__init__(lanes)
+        super().__init__(lanes, kernel.parameters)
         self.function = function
         self.kernel = kernel
         self.entry = function.append_basic_block("entry")
@@ -416,8 +415,8 @@ class _Emitter(Access):
         if self.lane is None or self.lane.name not in symbols(size):
             return start
         step = self.lane_step(size)
-        assert isinstance(step, int)
-        steps = ir.Constant(ir.VectorType(I64, self.lanes), [step * n for n in range(self.lanes)])
+        numbers = ir.Constant(ir.VectorType(I64, self.lanes), list(range(self.lanes)))
+        steps = self.b.mul(numbers, self.spread(self.integer(step)))
         return self.b.add(self.spread(start), steps)
 
     def widened(self, value: Any, type_: Any) -> Any:

@@ -10,7 +10,8 @@ import struct
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+
+from sardonyx.compiler import emit_ir as ir
 
 I32 = ir.IntType(32)
 _EXP = (0.5, 0.1666666716337204, 0.041666269302368164, 0.008333263918757439,

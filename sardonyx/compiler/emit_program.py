@@ -1,99 +1,117 @@
-"""A whole program in machine code: its kernels, and the order they run in.
+"""A program's kernels in machine code, and the function that runs a segment's calls.
 
-A segment fills a frame (addresses and sizes for every call) and then runs its calls. A call's slots
-in the frame: its arguments, the number of its tasks, and into how many pieces threads cut them.
-Which thread takes a piece does not change what it computes, so results do not depend on threads.
+A segment fills its frame (addresses and sizes for every call) and then runs its calls. Which thread
+takes a piece of a call does not change what it computes, so results do not depend on threads.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from llvmlite import ir
-
-from sardonyx.compiler.emit_engine import Engine
+from sardonyx.compiler import emit_ir as ir
+from sardonyx.compiler.emit_engine import compile_module
 from sardonyx.compiler.emit_loops import emit_kernel
+from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.targets import Target
 from sardonyx.loops import Kernel
 from sardonyx.loops.verify import verify
 
-I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-POINTER = I64.as_pointer()
-KERNEL = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64])
-DISPATCH = ir.FunctionType(ir.VoidType(), [POINTER, KERNEL.as_pointer(), POINTER, I64, I64])
+_RUN = r"""
+; %record: team, frame, addresses, bases, offsets, number of slots, calls, their number.
+; A call: its kernel, its first slot, the slot with the number of its tasks; pieces are behind that.
+; One piece is run here, more are shared by the team's `dispatch`, which its record begins with.
+define void @run(ptr %record) {
+entry:
+ %p1 = getelementptr i64, ptr %record, i64 1
+ %p2 = getelementptr i64, ptr %record, i64 2
+ %p3 = getelementptr i64, ptr %record, i64 3
+ %p4 = getelementptr i64, ptr %record, i64 4
+ %p5 = getelementptr i64, ptr %record, i64 5
+ %p6 = getelementptr i64, ptr %record, i64 6
+ %p7 = getelementptr i64, ptr %record, i64 7
+ %team = load ptr, ptr %record
+ %frame = load ptr, ptr %p1
+ %addresses = load ptr, ptr %p2
+ %bases = load ptr, ptr %p3
+ %offsets = load ptr, ptr %p4
+ %slots = load i64, ptr %p5
+ %calls = load ptr, ptr %p6
+ %count = load i64, ptr %p7
+ %some = icmp sgt i64 %slots, 0
+ br i1 %some, label %fill, label %ready
+fill:
+ %slot = phi i64 [0, %entry], [%next, %fill]
+ %pb = getelementptr i64, ptr %bases, i64 %slot
+ %po = getelementptr i64, ptr %offsets, i64 %slot
+ %pf = getelementptr i64, ptr %frame, i64 %slot
+ %which = load i64, ptr %pb
+ %pa = getelementptr i64, ptr %addresses, i64 %which
+ %base = load i64, ptr %pa
+ %offset = load i64, ptr %po
+ %sum = add i64 %base, %offset
+ store i64 %sum, ptr %pf
+ %next = add i64 %slot, 1
+ %more = icmp slt i64 %next, %slots
+ br i1 %more, label %fill, label %ready
+ready:
+ %any = icmp sgt i64 %count, 0
+ br i1 %any, label %call, label %exit
+call:
+ %number = phi i64 [0, %ready], [%following, %done]
+ %at = mul i64 %number, 3
+ %pk = getelementptr i64, ptr %calls, i64 %at
+ %ps = getelementptr i64, ptr %pk, i64 1
+ %pl = getelementptr i64, ptr %pk, i64 2
+ %kernel = load ptr, ptr %pk
+ %start = load i64, ptr %ps
+ %last = load i64, ptr %pl
+ %arguments = getelementptr i64, ptr %frame, i64 %start
+ %pt = getelementptr i64, ptr %frame, i64 %last
+ %pp = getelementptr i64, ptr %pt, i64 1
+ %tasks = load i64, ptr %pt
+ %pieces = load i64, ptr %pp
+ %one = icmp slt i64 %pieces, 2
+ br i1 %one, label %alone, label %together
+alone:
+ call void %kernel(ptr %arguments, i64 0, i64 %tasks)
+ br label %done
+together:
+ %dispatch = load ptr, ptr %team
+ call void %dispatch(ptr %team, ptr %kernel, ptr %arguments, i64 %tasks, i64 %pieces)
+ br label %done
+done:
+ %following = add i64 %number, 1
+ %left = icmp slt i64 %following, %count
+ br i1 %left, label %call, label %exit
+exit:
+ ret void
+}
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class EmittedCall:
-    """A kernel by its number, and where its slots begin in the frame."""
-
-    kernel: int
-    start: int
-    slots: int
+KERNELS_EACH = 8
+"""Kernels in one module, so that threads can share modules."""
 
 
-def emit_program(
-    kernels: Sequence[Kernel], segments: Sequence[Sequence[EmittedCall]], target: Target
-) -> Engine:
-    """Compile kernels and segments (`segment0`, ...) into one module."""
-    module = ir.Module("program")
-    functions = []
-    for number, kernel in enumerate(kernels):
-        verify(kernel)
-        functions.append(
+def emit_objects(kernels: Sequence[Kernel], target: Target) -> list[bytes]:
+    """Object code of kernels (`kernel0`, ...) and of `run`; LLVM works while more is emitted."""
+    with ThreadPoolExecutor(available_processors()) as pool:
+        waiting = [_start(pool, text, target) for text in _emit_modules(kernels, target)]
+        return [wait() for wait in waiting]
+
+
+def _start(pool: ThreadPoolExecutor, text: str, target: Target) -> Callable[[], bytes]:
+    """Begin to compile a module; call the result to wait for its object code."""
+    try:
+        return pool.submit(compile_module, text, target).result
+    except RuntimeError:  # the interpreter is about to end and starts no more threads
+        return partial(compile_module, text, target)
+
+
+def _emit_modules(kernels: Sequence[Kernel], target: Target) -> Iterator[str]:
+    for start in range(0, max(len(kernels), 1), KERNELS_EACH):
+        module = ir.Module("program")
+        for number, kernel in enumerate(kernels[start : start + KERNELS_EACH], start):
+            verify(kernel)
             emit_kernel(module, f"kernel{number}", kernel, target.lanes, dots=target.dots)
-        )
-    share = _emit_share(module)
-    for number, calls in enumerate(segments):
-        _emit_segment(module, f"segment{number}", calls, functions, share)
-    return Engine(module, target)
-
-
-def _emit_share(module: ir.Module) -> Any:
-    """`void share(team, kernel, arguments, tasks, pieces)`: alone, or by the team's `dispatch`."""
-    function = ir.Function(module, DISPATCH, "share")
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    team, kernel, arguments, tasks, pieces = function.args
-    entry, alone, together = (
-        function.append_basic_block(word) for word in ("entry", "alone", "together")
-    )
-    b = ir.IRBuilder(entry)
-    b.cbranch(b.icmp_signed("<", pieces, ir.Constant(I64, 2)), alone, together)
-    b.position_at_end(alone)
-    b.call(kernel, [arguments, ir.Constant(I64, 0), tasks])
-    b.ret_void()
-    b.position_at_end(together)
-    b.call(b.inttoptr(b.load(team), DISPATCH.as_pointer()), function.args)
-    b.ret_void()
-    return function
-
-
-def _emit_segment(
-    module: ir.Module, name: str, calls: Sequence[EmittedCall], functions: list[Any], share: Any
-) -> None:
-    """`void segment(team, frame, addresses, sources, offsets, slots)`."""
-    signature = ir.FunctionType(ir.VoidType(), [POINTER] * 5 + [I64])
-    function = ir.Function(module, signature, name)
-    team, frame, addresses, sources, offsets, slots = function.args
-    entry, fill, run = (function.append_basic_block(word) for word in ("entry", "fill", "run"))
-    b = ir.IRBuilder(entry)
-    zero = ir.Constant(I64, 0)
-    b.cbranch(b.icmp_signed("<", zero, slots), fill, run)
-    b.position_at_end(fill)
-    slot = b.phi(I64)
-    slot.add_incoming(zero, entry)
-    base = b.load(b.gep(addresses, [b.load(b.gep(sources, [slot]))]))
-    b.store(b.add(base, b.load(b.gep(offsets, [slot]))), b.gep(frame, [slot]))
-    following = b.add(slot, ir.Constant(I64, 1))
-    slot.add_incoming(following, fill)
-    b.cbranch(b.icmp_signed("<", following, slots), fill, run)
-    b.position_at_end(run)
-    for call in calls:
-        arguments = b.gep(frame, [ir.Constant(I64, call.start)])
-        tasks, pieces = (
-            b.load(b.gep(frame, [ir.Constant(I64, call.start + call.slots - back)]))
-            for back in (2, 1)
-        )
-        b.call(share, [team, functions[call.kernel], arguments, tasks, pieces])
-    b.ret_void()
+        yield str(module) + ("" if start else _RUN)

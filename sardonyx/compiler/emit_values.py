@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_math import FloatMath, declare, intrinsic, library, like, splat, suffix
 from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError

@@ -195,7 +195,7 @@ def _forms(
     result: Lowered, node: Node, facts: dict[Value, Fact], lowerings: Lowerings, operator: Any
 ) -> tuple[Form, ...]:
     key = (canonical_domain(node.domain), node.op_type)
-    lowering = getattr(operator, "lower", None) or lowerings.get(key)
+    lowering = operator.lower or lowerings.get(key)
     if lowering is None:
         raise NotLowered("the operator has no native form yet")
     for value in node.inputs:

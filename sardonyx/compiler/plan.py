@@ -13,32 +13,53 @@ class Lifetime:
     first: int
     last: int
 
-    def overlaps(self, other: "Lifetime") -> bool:
-        """True where both are needed at some step."""
-        return self.first <= other.last and other.first <= self.last
 
+def neighbours(lifetimes: Sequence[Lifetime]) -> list[list[int]]:
+    """For each block, the blocks that are needed at some step at which it is too.
 
-def place(sizes: Sequence[int], lifetimes: Sequence[Lifetime]) -> tuple[list[int], int]:
-    """Offsets for blocks of bytes, and the bytes needed in all; the largest are placed first.
-
-    >>> place([64, 64, 128], [Lifetime(0, 1), Lifetime(2, 3), Lifetime(1, 2)])
-    ([128, 128, 0], 192)
+    >>> neighbours([Lifetime(0, 1), Lifetime(2, 3), Lifetime(1, 2)])
+    [[2], [2], [0, 1]]
     """
-    offsets = [0] * len(sizes)
-    placed: list[int] = []
-    total = 0
+    found: list[list[int]] = [[] for _ in lifetimes]
+    alive: list[int] = []
+    for block in sorted(range(len(lifetimes)), key=lambda item: lifetimes[item].first):
+        first = lifetimes[block].first
+        alive = [other for other in alive if lifetimes[other].last >= first]
+        for other in alive:
+            found[other].append(block)
+            found[block].append(other)
+        alive.append(block)
+    return [sorted(others) for others in found]
+
+
+def arrange(sizes: Sequence[int], lifetimes: Sequence[Lifetime]) -> list[tuple[int, list[int]]]:
+    """Blocks from the lowest up, each with those that it lies upon; the largest are placed first.
+
+    The arrangement fits `sizes` best and is right for all others: blocks that live at the same time
+    lie one upon the other.
+
+    >>> arrange([64, 64, 128], [Lifetime(0, 1), Lifetime(2, 3), Lifetime(1, 2)])
+    [(2, []), (0, [2]), (1, [2])]
+    """
+    near = neighbours(lifetimes)
+    offsets: dict[int, int] = {}
     for block in sorted(range(len(sizes)), key=lambda item: (-sizes[item], item)):
-        near = sorted(
-            (offsets[other], offsets[other] + sizes[other])
-            for other in placed
-            if lifetimes[block].overlaps(lifetimes[other])
-        )
+        taken = sorted((offsets[other], sizes[other]) for other in near[block] if other in offsets)
         at = 0
-        for begin, end in near:
-            if at + sizes[block] <= begin:
+        for begin, size in taken:
+            if at + max(sizes[block], 1) <= begin:
                 break
-            at = max(at, -(-end // ALIGNMENT) * ALIGNMENT)
+            at = max(at, begin + max(size, 1))
         offsets[block] = at
-        placed.append(block)
-        total = max(total, at + sizes[block])
-    return offsets, total
+    order = sorted(offsets, key=lambda block: (offsets[block], block))
+    return [(block, _below(block, near, offsets)) for block in order]
+
+
+def _below(block: int, near: list[list[int]], offsets: dict[int, int]) -> list[int]:
+    """What a block lies upon, without what lies under that."""
+    below = [other for other in near[block] if offsets[other] < offsets[block]]
+    return [
+        other
+        for other in below
+        if not any(other in near[upper] and offsets[other] < offsets[upper] for upper in below)
+    ]

@@ -1,29 +1,30 @@
 """A model as a native program: compiled once for all sizes, run by one call a segment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from sardonyx.compiler.bodies import BodyEvaluator
-from sardonyx.compiler.build import Step, build_steps
-from sardonyx.compiler.emit_engine import host_target
-from sardonyx.compiler.emit_program import emit_program
-from sardonyx.compiler.expand import lower_model
-from sardonyx.compiler.forms import Form, Source
-from sardonyx.compiler.lower import Lowered
+from sardonyx.compiler.cache import Cache
+from sardonyx.compiler.digest import digest_model, digest_parts, image_key
+from sardonyx.compiler.emit_engine import Engine, host_target
+from sardonyx.compiler.image import Checks, Image, ReferenceImage, SegmentImage, Told, Wanted
 from sardonyx.compiler.processors import available_processors
-from sardonyx.compiler.reference import run_reference
-from sardonyx.compiler.segment import Kernels, Segment
+from sardonyx.compiler.reference import read_values, run_reference
+from sardonyx.compiler.segment import Native, Segment
+from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
 from sardonyx.compiler.threads import Team
-from sardonyx.dims import Expression
+from sardonyx.compiler.watch import Watch
+from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, InputError
+from sardonyx.format.load import load
 from sardonyx.graph import Model, Node, Value
-from sardonyx.loops.nodes import symbols
 from sardonyx.ops.catalog import Catalog, standard
-from sardonyx.ops.evaluate import Evaluator, check_input
+from sardonyx.ops.evaluate import check_input
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,40 +41,53 @@ class Explanation:
     """Why it has no native form, where it has none."""
 
 
+Sizes = list[int | None]
+"""Each size of a program by its number, None until an array has told it."""
+
+
 class Program:
     """A compiled model. Runs may go on at the same time in several threads."""
 
-    def __init__(
-        self, evaluator: Evaluator, steps: Sequence["Segment | Node"], stored: dict[Value, Form],
-        lowered: Lowered, explanations: list[Explanation], team: Team,
-    ) -> None:  # fmt: skip
-        self._evaluator = evaluator
-        self._graph = evaluator.graph
-        self._steps = steps
-        self._stored = stored
-        self._constants = lowered.constants
-        self._agreements = dict.fromkeys(lowered.agreements)
-        self._explanations = explanations
-        self._team = team
-        self._sources = {
-            value: form
-            for value, form in lowered.forms.items()
-            if isinstance(form, Source) and form.value is value and form.constant is None
-        }
-        overridable = set(self._graph.initializers)
-        self._required = [value for value in self._graph.inputs if value not in overridable]
-        self._known = {value.name: value for value in [*self._graph.inputs]}
+    def __init__(self, image: Image, settings: "Settings") -> None:
+        self._image = image
+        self._settings = settings
+        self._tables = tables = image.tables
+        model = load(image.graph)
+        assert model.graph is not None
+        self._model, self._graph = model, model.graph
+        self._inputs = self._graph.inputs[: len(tables.fed)]
+        team = Team(settings.threads or available_processors())
+        self._engine, native = _link(image, team)
+        self._steps = [
+            step if isinstance(step, ReferenceImage) else Segment(step, image.constants, native)
+            for step in tables.steps
+        ]
+        self._held: list[Any] = [None] * tables.arrays
+        for number, constant in tables.held:
+            self._held[number] = image.constants[constant]
+        self._constant_arrays = {number for number, _ in tables.held}
+        self._known = {value.name for value in self._inputs}
+        self._required = [
+            value.name
+            for value, fed in zip(self._inputs, tables.fed, strict=True)
+            if fed.default is None
+        ]
         self._single = self._simple()
 
     @property
     def input_names(self) -> list[str]:
         """What must be fed."""
-        return [value.name for value in self._required]
+        return list(self._required)
 
     @property
     def output_names(self) -> list[str]:
         """What comes back."""
         return [value.name for value in self._graph.outputs]
+
+    @property
+    def output_values(self) -> list[Value]:
+        """What comes back, with declared types."""
+        return list(self._graph.outputs)
 
     @property
     def segments(self) -> int:
@@ -83,150 +97,230 @@ class Program:
     @property
     def kernels(self) -> int:
         """How many kernels one run calls."""
-        return sum(len(step.calls) for step in self._steps if isinstance(step, Segment))
+        return sum(len(step.image.calls) for step in self._steps if isinstance(step, Segment))
 
     def explain(self) -> list[Explanation]:
         """For each node, which kernel computes it and with which others, or why none does."""
-        return list(self._explanations)
+        return [Explanation(*row) for row in self._image.rows]
 
-    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """The model's outputs for a value of each input."""
+    def run(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any]:
+        """The model's outputs for a value of each input; kernels run one by one for a watch."""
         if self._single is not None and len(feeds) == len(self._required):
             segment, names, places = self._single
-            arrays = [feeds.get(name) for name in names]
-            results = segment.run_again(arrays, self._team)
+            results = segment.run_again([feeds.get(name) for name in names], watch)
             if results is not None:
                 return [results[place] for place in places]
-        return self._run_steps(feeds)
+        return self._run_steps(feeds, watch)
 
     def _simple(self) -> tuple[Segment, list[str], list[int]] | None:
         """The only segment, its inputs' names and its outputs' places, where a run is only that."""
         if len(self._steps) != 1 or not isinstance(self._steps[0], Segment):
             return None
         segment = self._steps[0]
-        fed = [form.value for form in segment.inputs if isinstance(form, Source)]
-        outputs = [self._stored.get(value) for value in self._graph.outputs]
-        plain = len(fed) == len(segment.inputs) and set(fed) == set(self._required)
-        if not plain or set(outputs) != set(segment.outputs):
+        names = {
+            fed.array: value.name
+            for value, fed in zip(self._inputs, self._tables.fed, strict=True)
+            if fed.default is None
+        }
+        made = segment.image.outputs
+        if set(names) != set(segment.image.inputs) or set(self._tables.outputs) != set(made):
             return None
         return (
             segment,
-            [value.name for value in fed],
-            [segment.outputs.index(form) for form in outputs],
+            [names[number] for number in segment.image.inputs],
+            [made.index(number) for number in self._tables.outputs],
         )
 
-    def _run_steps(self, feeds: Mapping[str, Any]) -> list[Any]:
-        values = self._bind(feeds)
-        sizes: dict[str, int] = {}
-        for value, array in values.items():
-            self._learn(sizes, value, array)
-        self._agree(sizes)
-        arrays: dict[Form, Any] = {}
+    def _run_steps(self, feeds: Mapping[str, Any], watch: Watch | None) -> list[Any]:
+        arrays = self._bind(feeds)
+        sizes: Sizes = [None] * len(self._tables.symbols)
+        for told in self._tables.told:
+            _learn(sizes, told, arrays[told.array])
+        _check(sizes, self._tables.checks)
         for step in self._steps:
-            if isinstance(step, Segment):
-                given = [
-                    values[form.value] if isinstance(form, Source) else arrays[form]
-                    for form in step.inputs
-                ]
-                for form, array in zip(
-                    step.outputs, step.run(given, sizes, self._team), strict=True
-                ):
-                    arrays[form] = array
-            else:
-                self._run_reference(step, values, arrays, sizes)
-        results = [self._result(value, values, arrays) for value in self._graph.outputs]
-        constants = [value in self._constants for value in self._graph.outputs]
+            if isinstance(step, ReferenceImage):
+                self._run_reference(step, arrays, sizes, watch)
+                continue
+            given = [arrays[number] for number in step.image.inputs]
+            made = step.run(given, sizes, watch)
+            for number, array in zip(step.image.outputs, made, strict=True):
+                arrays[number] = array
         return [
-            np.array(result) if constant and isinstance(result, np.ndarray) else result
-            for result, constant in zip(results, constants, strict=True)
+            np.array(arrays[number]) if number in self._constant_arrays else arrays[number]
+            for number in self._tables.outputs
         ]
 
     def _run_reference(
-        self, node: Node, values: dict[Value, Any], arrays: dict[Form, Any], sizes: dict[str, int]
+        self, step: ReferenceImage, arrays: list[Any], sizes: Sizes, watch: Watch | None
     ) -> None:
-        wanted = [value for value in node.inputs if value is not None]
-        wanted += [value for graph in node.subgraphs for value in graph.captured()]
-        for value in wanted:
-            if value not in values and (value in self._stored or value in self._constants):
-                values[value] = self._result(value, values, arrays)
-        made = run_reference(self._evaluator, node, values)
-        for output, array in zip(node.outputs, made, strict=False):
-            values[output] = array
-            self._learn(sizes, output, array)
-        self._agree(sizes)
+        evaluator, nodes = self._references
+        node = nodes[step.node]
+        values = {
+            value: arrays[number]
+            for value, number in zip(read_values(node), step.inputs, strict=True)
+        }
+        if watch is None:
+            made = run_reference(evaluator, node, values)
+        else:
+            with watch.during(node):
+                made = run_reference(evaluator, node, values, watch.checkpoint)
+        for number, array in zip(step.outputs, made, strict=False):
+            arrays[number] = array
+        for told in step.told:
+            _learn(sizes, told, arrays[told.array])
+        _check(sizes, step.checks)
 
-    def _result(self, value: Value, values: dict[Value, Any], arrays: dict[Form, Any]) -> Any:
-        if value in values:
-            return values[value]
-        if value in self._constants:
-            return self._constants[value]
-        form = self._stored[value]
-        if not isinstance(form, Source):
-            return arrays[form]
-        return form.constant if form.constant is not None else values[form.value]
+    @cached_property
+    def _references(self) -> tuple[BodyEvaluator, list[Node]]:
+        """What runs nodes without kernels, and those nodes; their subgraphs become programs."""
+        settings = self._settings
+        evaluator = BodyEvaluator(self._model, catalog=settings.catalog, seed=settings.seed)
+        nodes = list(evaluator.graph.nodes)
+        constants = {
+            value: self._held[number]
+            for step in self._tables.steps
+            if isinstance(step, ReferenceImage)
+            for value, number in zip(read_values(nodes[step.node]), step.inputs, strict=True)
+            if number in self._constant_arrays
+        }
+        evaluator.prepare({}, constants, settings.compile)
+        return evaluator, nodes
 
-    def _bind(self, feeds: Mapping[str, Any]) -> dict[Value, Any]:
+    def _bind(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """Every array by its number: constants, what was fed, None for what is not there yet."""
         unknown = [name for name in feeds if name not in self._known]
         if unknown:
+            names = ", ".join(value.name for value in self._inputs)
             raise InputError(
-                f"the model has no input '{unknown[0]}'",
-                hint=f"its inputs are: {', '.join(self._known)}",
+                f"the model has no input '{unknown[0]}'", hint=f"its inputs are: {names}"
             )
-        values: dict[Value, Any] = {}
-        for value in self._graph.inputs:
-            if value.name in feeds and value in self._constants:
+        arrays = list(self._held)
+        for value, fed in zip(self._inputs, self._tables.fed, strict=True):
+            if value.name in feeds and fed.fixed:
                 raise InputError(
                     f"input '{value.name}' is a constant of this model", hint="do not feed it"
                 )
             if value.name in feeds:
-                values[value] = check_input(value, feeds[value.name])
-            elif value.tensor is not None:
-                values[value] = value.tensor.numpy()
+                arrays[fed.array] = check_input(value, feeds[value.name])
+            elif fed.default is not None:
+                arrays[fed.array] = self._image.constants[fed.default]
             else:
                 raise InputError(f"input '{value.name}' is missing", hint=f"feed a {value.type}")
-        return values
+        return arrays
 
-    def _agree(self, sizes: dict[str, int]) -> None:
-        """An error where sizes that must be equal are not."""
-        for pair in self._agreements:
-            left, right = (
-                size.substitute(sizes) if isinstance(size, Expression) else size
-                for size in (pair.left, pair.right)
-            )
-            known = isinstance(left, int) and isinstance(right, int)
-            if known and left != right and not (pair.repeats and left == 1):
-                raise InputError(
-                    f"{pair.left} is {left} and {pair.right} is {right}, "
-                    "but the model needs them equal",
-                    hint="feed shapes that fit each other",
-                )
 
-    def _learn(self, sizes: dict[str, int], value: Value, array: Any) -> None:
-        """Names of sizes from an array; an error where it contradicts what is known."""
-        form = self._sources.get(value)
-        if form is None:
-            return
-        if array.ndim != len(form.shape) or array.dtype != form.dtype.numpy:
-            raise EvaluationError(
-                f"'{value.name}' is {array.dtype}{list(array.shape)}, not {form.shape}"
-            )
-        for wanted, found in zip(form.shape, array.shape, strict=True):
-            if symbols(wanted) == {str(wanted)}:
-                sizes.setdefault(str(wanted), found)
-        for wanted, found in zip(form.shape, array.shape, strict=True):
-            size = wanted.substitute(sizes) if isinstance(wanted, Expression) else wanted
-            if size != found and isinstance(size, int):
-                shapes = f"{list(array.shape)}, which does not fit {list(form.shape)}"
-                raise InputError(
-                    f"'{value.name}' has the shape {shapes}", hint=f"here {wanted} is {size}"
-                )
+def _link(image: Image, team: Team) -> tuple[Engine, Native]:
+    """Load a program's machine code."""
+    engine = Engine(image.code, host_target(image.tables.target))
+    count = 1 + max(
+        (call[0] for step in image.tables.steps if isinstance(step, SegmentImage)
+         for call in step.calls), default=-1,
+    )  # fmt: skip
+    kernels = tuple(engine.address(f"kernel{number}") for number in range(count))
+    return engine, Native(engine.address("run"), kernels, team)
+
+
+@cache
+def _function(source: str) -> Callable[..., Any]:
+    return function(source)
+
+
+def _learn(sizes: Sizes, told: Told, array: Any) -> None:
+    """Sizes from an array's shape; an error where it contradicts what is known."""
+    if array.ndim != len(told.shape) or array.dtype != data_type(told.dtype).numpy:
+        raise EvaluationError(
+            f"'{told.name}' is {array.dtype}{list(array.shape)}, not {_text(told.shape)}"
+        )
+    wanted: list[Any] = [size if isinstance(size, int) else None for size in told.shape]
+    for axis, number in told.symbols:
+        if sizes[number] is None:
+            sizes[number] = array.shape[axis]
+        wanted[axis] = sizes[number]
+    for axis, numbers, source in told.computed:
+        wanted[axis] = _function(source)(*[sizes[number] for number in numbers])
+    for size, found, text in zip(wanted, array.shape, told.shape, strict=True):
+        if size is not None and size != found:
+            shapes = f"{list(array.shape)}, which does not fit {_text(told.shape)}"
+            raise InputError(f"'{told.name}' has the shape {shapes}", hint=f"here {text} is {size}")
+
+
+def _text(shape: Sequence[int | str]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def _check(sizes: Sizes, checks: Checks | None) -> None:
+    """An error where sizes that must be equal are not."""
+    if checks is None:
+        return
+    wrong = _function(checks.source)(*[sizes[number] for number in checks.symbols])
+    if wrong is not None:
+        number, left, right = wrong
+        first, second = checks.texts[number]
+        raise InputError(
+            f"{first} is {left} and {second} is {right}, but the model needs them equal",
+            hint="feed shapes that fit each other",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How programs are made: for which target and threads, with which operators and cache."""
+
+    target: str | None = None
+    threads: int | None = None
+    catalog: Catalog | None = None
+    cache: Cache | None = None
+    seed: int | None = None
+    """Where random operators begin."""
+
+    def open(
+        self, read: Callable[[], Model], identity: str, *, specialize: bool = True
+    ) -> Program | Specialized:
+        """The program of a model that is read only where the cache has nothing by its identity.
+
+        A model with operators of the user's own is never cached: their code has no identity.
+        """
+        target = host_target(self.target)
+
+        def make() -> Image | Wanted:
+            # The front end takes longer to import than an image takes to load.
+            from sardonyx.compiler.compile import compile_image
+
+            catalog = standard() if self.catalog is None else self.catalog
+            return compile_image(read(), target, catalog, specialize=specialize)
+
+        kept = self.catalog is None or self.catalog is standard()
+        if self.cache is not None and kept:
+            image = self.cache.get(image_key(identity, specialize, target), make)
+        else:
+            image = make()
+        if isinstance(image, Image):
+            return Program(image, self)
+        variants = partial(self._open_variant, read, identity)
+        return Specialized(image.names, variants, list(image.inputs), list(image.outputs))
+
+    def _open_variant(
+        self, read: Callable[[], Model], identity: str, contents: Contents | None
+    ) -> Program | Specialized:
+        """The program for contents of inputs, or the one that knows none."""
+        if contents is None:
+            return self.open(read, identity, specialize=False)
+        fed = [f"{name} {item.dtype} {item.shape} {item.tobytes().hex()}"
+               for name, item in contents.items()]  # fmt: skip
+        return self.open(lambda: with_contents(read(), contents), digest_parts([identity, *fed]))
+
+    def compile(self, model: Model) -> Program | Specialized:
+        """The program of a model."""
+        return self.open(lambda: model, "" if self.cache is None else digest_model(model))
 
 
 def compile_model(
     model: Model, *, target: str | None = None, threads: int | None = None,
-    catalog: Catalog | None = None, specialize: bool = True,
+    catalog: Catalog | None = None, cache: Cache | None = None, seed: int | None = None,
 ) -> Program | Specialized:  # fmt: skip
     """Compile a model for this machine, or for a lower target that it runs too.
+
+    With a `cache`, a model that was compiled before is only loaded.
 
     >>> import sardonyx as sx
     >>> model = sx.load_text('<ir_version: 10, opset_import: ["": 21]>'
@@ -235,34 +329,4 @@ def compile_model(
     >>> program.run({"x": np.array([1, -2], np.float32)})[0].tolist(), program.kernels
     ([2.0, 0.0], 1)
     """
-    operators = standard() if catalog is None else catalog
-    evaluator = BodyEvaluator(model, catalog=operators)
-    lowered, facts = lower_model(evaluator, operators)
-
-    def again(contents: Contents | None) -> Program | Specialized:
-        bound = model if contents is None else with_contents(model, contents)
-        known = contents is not None
-        return compile_model(
-            bound, target=target, threads=threads, catalog=catalog, specialize=known
-        )
-
-    if specialize and lowered.wanted:
-        fed = [value.name for value in evaluator.graph.inputs if value.tensor is None]
-        made = [value.name for value in evaluator.graph.outputs]
-        return Specialized(tuple(value.name for value in lowered.wanted), again, fed, made)
-    evaluator.prepare(
-        facts,
-        lowered.constants,
-        lambda body: compile_model(body, target=target, threads=threads, catalog=catalog),
-    )
-    chosen = host_target(target)
-    built = build_steps(evaluator.graph, lowered, chosen)
-    kernels = Kernels()
-    steps = [Segment.of(step, kernels) if isinstance(step, Step) else step for step in built.steps]
-    segments = [step for step in steps if isinstance(step, Segment)]
-    engine = emit_program(kernels.unique, [segment.emitted for segment in segments], chosen)
-    for number, segment in enumerate(segments):
-        segment.link(engine, f"segment{number}")
-    team = Team(threads or available_processors())
-    explanations = [Explanation(*row) for row in built.explain(evaluator.graph, lowered)]
-    return Program(evaluator, steps, built.stored, lowered, explanations, team)
+    return Settings(target, threads, catalog, cache, seed).compile(model)

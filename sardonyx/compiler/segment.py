@@ -1,59 +1,45 @@
-"""A part of a program that is one native call: its frame, its plans for given sizes, its runs."""
+"""A part of a program that is one native call: its plans for given sizes, and its runs."""
 
 import ctypes
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.compiler.build import Step
-from sardonyx.compiler.emit_engine import Engine
-from sardonyx.compiler.emit_program import EmittedCall
-from sardonyx.compiler.forms import Form, Source
-from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status, aligned
-from sardonyx.compiler.plan import ALIGNMENT, Lifetime, place
+from sardonyx.compiler.image import ARENA, FIRST_INPUT, SegmentImage
+from sardonyx.compiler.plan import ALIGNMENT
+from sardonyx.compiler.sizes import function
 from sardonyx.compiler.threads import Team
-from sardonyx.dims import Expression, Size
+from sardonyx.compiler.watch import Watch
+from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError
-from sardonyx.loops import Kernel, kernel_text
 
-SMALLEST_SHARED_WORK = 1 << 17
-"""Elementary operations below which waking threads costs more than it saves."""
 PIECES_EACH = 8
 """Pieces of a call's tasks for each thread, so that a thread that is held up holds up little."""
 MOST_PLANS = 1024
 """Plans that are remembered; when there are more, all are made anew as they are needed."""
-_RUN = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, ctypes.c_int64)
-_NOTHING, _ARENA, _FIRST_INPUT = 0, 1, 2
-
-
-class Kernels:
-    """The kernels of a program, equal ones once."""
-
-    def __init__(self) -> None:
-        self.unique: list[Kernel] = []
-        self._numbers: dict[str, int] = {}
-
-    def number(self, kernel: Kernel) -> int:
-        """The number of a kernel."""
-        key = kernel_text(kernel)
-        if key not in self._numbers:
-            self._numbers[key] = len(self.unique)
-            self.unique.append(kernel)
-        return self._numbers[key]
+MOST_BYTES = 1 << 46
+"""More than any machine has."""
+_RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_OFFSETS, _SLOTS, _CALLS, _COUNT = 4, 5, 6, 7
+"""Where a run's record has the address of the plan's offsets, the number of slots, the calls and
+their number; `emit_program` tells the others."""
 
 
 @dataclass(eq=False)
 class _Arena:
-    """Memory for one run at a time, and the table of addresses that goes with it."""
+    """Memory for one run at a time, and the tables of addresses that go with it."""
 
     memory: NDArray[np.uint8]
     size: int
     base: int
     addresses: NDArray[np.int64]
-    table: int
+    record: NDArray[np.int64]
+    record_address: int
 
 
 @dataclass(eq=False)
@@ -68,161 +54,121 @@ class Plan:
     outputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
 
 
+@dataclass(frozen=True, slots=True)
+class Native:
+    """Addresses of what runs a segment and of a program's kernels, and who shares the work."""
+
+    run: int
+    kernels: tuple[int, ...]
+    team: Team
+
+
 class Segment:
     """Calls of kernels that run as one native function."""
 
-    def __init__(self, step: Step, emitted: list[EmittedCall]) -> None:
-        self.calls = step.calls
-        self.inputs = tuple(step.inputs)
-        self.outputs = tuple(step.outputs)
-        self.emitted = emitted
-        self.slots = emitted[-1].start + emitted[-1].slots if emitted else 0
-        self._reports = any(
-            isinstance(place, Status) for call in self.calls for place in call.places
-        )
-        self._constants: dict[Place, NDArray[Any]] = {}
-        self._lifetimes = self._live()
-        self._sources = np.array(list(self._slot_sources()), np.int64)
-        self._sources_address = self._sources.ctypes.data
+    def __init__(self, image: SegmentImage, constants: Sequence[Any], native: Native) -> None:
+        self.image = image
+        self._native = _RUN(native.run)
+        self._team = native.team
+        self._dtypes = [data_type(number).numpy for number in image.dtypes]
+        self._constants = [constants[number] for number in image.constants]
+        self._bases = np.array(image.bases, np.int64)
+        self._offsets = np.array(image.offsets, np.int64)
+        self._positions = np.array(image.positions, np.int64)
+        self._chosen = np.array(image.chosen, np.int64)
+        rows = [(native.kernels[kernel], start, last) for kernel, start, last in image.calls]
+        self._calls = np.array(rows, np.int64)
+        self._record = [
+            native.team.address, 0, 0, self._bases.ctypes.data, 0, len(image.bases),
+            self._calls.ctypes.data, len(image.calls),
+        ]  # fmt: skip
         self._by_shapes: dict[tuple[Any, ...], Plan] = {}
         self._by_sizes: dict[tuple[int, ...], Plan] = {}
-        self._symbols = sorted(self._names())
         self._free: list[_Arena] = []
-        self._native: Any = None
 
-    @classmethod
-    def of(cls, step: Step, kernels: Kernels) -> "Segment":
-        """Number the kernels of a step and lay out its frame."""
-        emitted, start = [], 0
-        for call in step.calls:
-            slots = len(call.kernel.memories) + len(call.kernel.parameters) + 2
-            emitted.append(EmittedCall(kernels.number(call.kernel), start, slots))
-            start += slots
-        return cls(step, emitted)
+    @cached_property
+    def _compute(self) -> Callable[..., Any]:
+        return function(self.image.source)
 
-    def link(self, engine: Engine, name: str) -> None:
-        """Take the native function from an engine."""
-        self._engine = engine
-        self._native = _RUN(engine.address(name))
+    def _pieces(self, tasks: int) -> int:
+        """Into how many pieces threads cut a call's tasks."""
+        return min(tasks, self._team.threads * PIECES_EACH) if self._team.threads > 1 else 1
 
-    def _live(self) -> dict[Place, Lifetime]:
-        """From which call to which each place in the arena is needed."""
-        found: dict[Place, Lifetime] = {}
-        for number, call in enumerate(self.calls):
-            for item in call.places:
-                inside = isinstance(item, Scratch) or (
-                    isinstance(item, Form) and not isinstance(item, Source)
-                    and item not in self.inputs and item not in self.outputs
-                )  # fmt: skip
-                if inside:
-                    first = found[item].first if item in found else number
-                    found[item] = Lifetime(first, number)
-        return found
+    def _plan(self, sizes: tuple[int, ...]) -> Plan:
+        values, arena_bytes, shapes = self._compute(*sizes, self._pieces)
+        needed = arena_bytes + sum(map(math.prod, shapes))
+        if needed > MOST_BYTES:
+            raise EvaluationError(
+                f"results would take more than {needed} bytes", hint="feed smaller shapes"
+            )
+        offsets = self._offsets.copy()
+        if values:
+            offsets[self._positions] = np.array(values, np.int64)[self._chosen]
+        outputs = list(zip(shapes, self._dtypes, strict=True))
+        shared = bool(self._calls.size) and int(offsets[self._calls[:, 2] + 1].max()) > 1
+        return Plan(offsets, offsets.ctypes.data, arena_bytes + ALIGNMENT, shared, outputs)
 
-    def _slot_sources(self) -> Any:
-        """For each slot, which address its value is relative to."""
-        for call in self.calls:
-            for item in call.places:
-                if item in self.inputs:
-                    yield _FIRST_INPUT + self.inputs.index(item)
-                elif item in self.outputs:
-                    yield _FIRST_INPUT + len(self.inputs) + self.outputs.index(item)
-                elif isinstance(item, Status) or item in self._lifetimes:
-                    yield _ARENA
-                else:
-                    yield _NOTHING
-            yield from [_NOTHING] * (len(call.kernel.parameters) + 2)
-
-    def _names(self) -> set[str]:
-        names = {name for call in self.calls for name in call.kernel.parameters}
-        shapes = [form.shape for form in self.outputs]
-        shapes += [item.shape for item in self._lifetimes if isinstance(item, Form | Scratch)]
-        for size in (size for shape in shapes for size in shape):
-            names |= size.symbols if isinstance(size, Expression) else set()
-        return names
-
-    def _constant(self, item: Place) -> int:
-        """The address of a constant, which stays where it is."""
-        if item not in self._constants:
-            array = item.array if isinstance(item, Packed) else item.constant  # type: ignore[union-attr]
-            assert array is not None
-            fits = array.flags.c_contiguous and array.ctypes.data % array.itemsize == 0
-            self._constants[item] = array if fits else aligned(array)
-        return self._constants[item].ctypes.data
-
-    def _plan(self, sizes: dict[str, int], threads: int) -> Plan:
-        blocks = list(self._lifetimes)
-        lengths = [_bytes(item.shape, item.dtype.numpy, sizes) for item in blocks]  # type: ignore[union-attr]
-        offsets, total = place(lengths, [self._lifetimes[item] for item in blocks])
-        begin = -(-(self.slots * 8 + 8) // ALIGNMENT) * ALIGNMENT
-        where = {item: begin + offset for item, offset in zip(blocks, offsets, strict=True)}
-        values: list[int] = []
-        shares = [_shares(call, sizes, threads) for call in self.calls]
-        for call, share in zip(self.calls, shares, strict=True):
-            for item in call.places:
-                if isinstance(item, Status):
-                    values.append(self.slots * 8)
-                elif item in where:
-                    values.append(where[item])
-                elif item in self.inputs or item in self.outputs:
-                    values.append(0)
-                else:
-                    values.append(self._constant(item))
-            values += [sizes[name] for name in call.kernel.parameters]
-            values += share
-        shared = any(pieces > 1 for _, pieces in shares)
-        table = np.array(values, np.int64)
-        outputs = [
-            (tuple(_number(size, sizes) for size in form.shape), form.dtype.numpy)
-            for form in self.outputs
-        ]
-        return Plan(table, table.ctypes.data, begin + total + ALIGNMENT, shared, outputs)
-
-    def run(self, arrays: Sequence[NDArray[Any]], sizes: dict[str, int], team: Team) -> list[Any]:
-        """Run on arrays, with every name of a size known."""
-        key = tuple(sizes[name] for name in self._symbols)
-        plan = self._by_sizes.get(key)
+    def run(
+        self, arrays: Sequence[NDArray[Any]], sizes: Sequence[int | None],
+        watch: Watch | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """Run on arrays, with every size known."""
+        key = tuple([sizes[number] for number in self.image.symbols])
+        plan = self._by_sizes.get(key)  # type: ignore[arg-type]
         if len(self._by_shapes) >= MOST_PLANS:
             self._by_shapes.clear()
             self._by_sizes.clear()
         if plan is None:
-            plan = self._by_sizes[key] = self._plan(sizes, team.threads)
+            plan = self._by_sizes[key] = self._plan(key)  # type: ignore[index,arg-type]
         self._by_shapes[_shapes(arrays)] = plan
-        return self._go(plan, [np.ascontiguousarray(array) for array in arrays], team)
+        return self._go(plan, [np.ascontiguousarray(array) for array in arrays], watch)
 
-    def run_again(self, arrays: Sequence[Any], team: Team) -> list[Any] | None:
+    def run_again(self, arrays: Sequence[Any], watch: Watch | None = None) -> list[Any] | None:
         """Run on arrays of types and shapes that were there before; None where they were not."""
         for array in arrays:
             if type(array) is not np.ndarray or not array.flags.c_contiguous:
                 return None
         plan = self._by_shapes.get(_shapes(arrays))
-        return None if plan is None else self._go(plan, arrays, team)
+        return None if plan is None else self._go(plan, arrays, watch)
 
-    def _go(self, plan: Plan, arrays: Sequence[NDArray[Any]], team: Team) -> list[Any]:
+    def _go(
+        self, plan: Plan, arrays: Sequence[NDArray[Any]], watch: Watch | None = None
+    ) -> list[Any]:
         results = [np.empty(shape, dtype) for shape, dtype in plan.outputs]
         arena = self._take(plan.arena_bytes)
         addresses = arena.addresses
-        at = _FIRST_INPUT
+        at = FIRST_INPUT
         for array in arrays:
             addresses[at] = array.__array_interface__["data"][0]
             at += 1
         for array in results:
             addresses[at] = array.__array_interface__["data"][0]
             at += 1
+        arena.record[_OFFSETS] = plan.offsets_address
         if plan.shared:
-            team.gather()
-        self._native(
-            team.address,
-            arena.base,
-            arena.table,
-            self._sources_address,
-            plan.offsets_address,
-            self.slots,
-        )
-        if self._reports:
+            self._team.gather()
+        if watch is None:
+            self._native(arena.record_address)
+        else:
+            self._run_each(arena, watch)
+        if self.image.reports:
             self._check(arena)
         self._free.append(arena)
         return results
+
+    def _run_each(self, arena: _Arena, watch: Watch) -> None:
+        """Fill the frame, then run the calls one by one, with somebody watching between them."""
+        record, row = arena.record, self._calls.strides[0]
+        try:
+            record[_COUNT] = 0
+            self._native(arena.record_address)
+            record[_SLOTS], record[_COUNT] = 0, 1
+            for name in self.image.names:
+                with watch.during(name):
+                    self._native(arena.record_address)
+                record[_CALLS] += row
+        finally:
+            record[_SLOTS:] = self._record[_SLOTS:]
 
     def _take(self, size: int) -> _Arena:
         """An arena that no other run uses; one that is too small is let go."""
@@ -234,14 +180,18 @@ class Segment:
 
     def _arena(self, size: int) -> _Arena:
         memory = np.empty(size + ALIGNMENT, np.uint8)
-        memory[: self.slots * 8 + 8 + ALIGNMENT] = 0
+        memory[: len(self._bases) * 8 + 8 + ALIGNMENT] = 0
         base = memory.ctypes.data + (-memory.ctypes.data % ALIGNMENT)
-        addresses = np.zeros(_FIRST_INPUT + len(self.inputs) + len(self.outputs), np.int64)
-        addresses[_ARENA] = base
-        return _Arena(memory, size, base, addresses, addresses.ctypes.data)
+        outside = len(self.image.inputs) + len(self.image.outputs)
+        constants = [array.ctypes.data for array in self._constants]
+        addresses = np.array([0] * (FIRST_INPUT + outside) + constants, np.int64)
+        addresses[ARENA] = base
+        record = np.array(self._record, np.int64)
+        record[1:3] = base, addresses.ctypes.data
+        return _Arena(memory, size, base, addresses, record, record.ctypes.data)
 
     def _check(self, arena: _Arena) -> None:
-        start = arena.base - arena.memory.ctypes.data + self.slots * 8
+        start = arena.base - arena.memory.ctypes.data + len(self._bases) * 8
         status = arena.memory[start : start + 8].view(np.int64)
         if status[0]:
             raise EvaluationError(
@@ -251,22 +201,3 @@ class Segment:
 
 def _shapes(arrays: Sequence[NDArray[Any]]) -> tuple[Any, ...]:
     return tuple([(array.shape, array.dtype) for array in arrays])
-
-
-def _number(size: Size, sizes: dict[str, int]) -> int:
-    value = size.substitute(sizes) if isinstance(size, Expression) else size
-    if not isinstance(value, int):
-        raise EvaluationError(f"the size {size} cannot be computed from what was fed")
-    return max(value, 0)
-
-
-def _bytes(shape: tuple[Size, ...], dtype: np.dtype[Any], sizes: dict[str, int]) -> int:
-    return int(np.prod([_number(size, sizes) for size in shape], dtype=object)) * dtype.itemsize
-
-
-def _shares(call: Call, sizes: dict[str, int], threads: int) -> tuple[int, int]:
-    """How many tasks a call has, and into how many pieces threads cut them."""
-    loop = call.kernel.parallel
-    tasks = 1 if loop is None else _number(loop.extent, sizes)
-    alone = tasks < 2 or _number(call.work, sizes) < SMALLEST_SHARED_WORK
-    return tasks, 1 if alone or threads == 1 else min(tasks, threads * PIECES_EACH)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.compiler.watch import Watch
 from sardonyx.errors import InputError
-from sardonyx.graph import Model, Tensor
+from sardonyx.graph import Model, Tensor, Value
 from sardonyx.graph.clone import clone_model
 
 MOST_VARIANTS = 4
@@ -36,14 +37,14 @@ class Specialized:
         self._made: dict[tuple[Any, ...] | None, Any] = {}
         self._last: Any = None
 
-    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+    def run(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any]:
         """The model's outputs for a value of each input."""
         contents = {name: np.asarray(feeds[name]) for name in self.wanted if name in feeds}
         program = self._program(contents)
         rest = {name: item for name, item in feeds.items() if name in program.input_names}
         rest |= {name: item for name, item in feeds.items() if name not in self.input_names}
         self._last = program
-        results: list[Any] = program.run(rest)
+        results: list[Any] = program.run(rest, watch)
         return results
 
     def _program(self, contents: Contents) -> Any:
@@ -57,6 +58,11 @@ class Specialized:
         if key not in self._made:
             self._made[key] = self._make(None if key is None else contents)
         return self._made[key]
+
+    @property
+    def output_values(self) -> list[Value]:
+        """Nothing: types are only known with the contents."""
+        return []
 
     def latest(self) -> Any:
         """The program of the last run, or before any the one that knows no contents."""

@@ -176,7 +176,7 @@ class Graph:
         while waiting:
             graph = waiting.pop()
             yield graph
-            inner = [sub for node in graph.nodes for sub in node.subgraphs]
+            inner = [sub for node in graph.nodes if node.attributes for sub in node.subgraphs]
             waiting.extend(reversed(inner))
 
     def all_nodes(self) -> Iterator[Node]:

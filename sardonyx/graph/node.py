@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Union
 
 from sardonyx.errors import GraphError
-from sardonyx.graph.attribute import Attribute
+from sardonyx.graph.attribute import Attribute, AttributeType
 from sardonyx.graph.tensor import SparseTensor, Tensor
 from sardonyx.graph.types import Type
 
@@ -90,6 +90,9 @@ class Value:
 
     def __repr__(self) -> str:
         return f"Value({self.name!r}, {self.type})"
+
+
+_WITH_GRAPHS = frozenset({AttributeType.GRAPH, AttributeType.GRAPHS})
 
 
 class Node:
@@ -222,8 +225,11 @@ class Node:
     @property
     def subgraphs(self) -> Iterator["Graph"]:
         """The graphs in this node's attributes."""
+        found: tuple[Graph, ...] = ()
         for attribute in self.attributes.values():
-            yield from attribute.graphs
+            if attribute.type in _WITH_GRAPHS:
+                found += attribute.graphs
+        return iter(found)
 
     def detach(self) -> None:
         """Stop using inputs, in subgraphs too; what a node does when it is thrown away."""

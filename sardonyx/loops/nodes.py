@@ -289,9 +289,7 @@ def symbols(size: Size) -> frozenset[str]:
 
 def substitute(size: Size, names: dict[str, Size]) -> Size:
     """A size with names replaced."""
-    if isinstance(size, int) or not names.keys() & size.symbols:
-        return size
-    return size.substitute(names)
+    return size if isinstance(size, int) else size.substitute(names)
 
 
 def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:

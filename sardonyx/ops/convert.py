@@ -13,7 +13,7 @@ from sardonyx.graph.names import Names
 from sardonyx.ops.build import Builder
 from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain, standard
 from sardonyx.ops.fact import from_type, to_type
-from sardonyx.ops.operator import Operator, as_outputs, attribute_values
+from sardonyx.ops.operator import Hook, Operator, as_outputs, attribute_values
 from sardonyx.ops.replace import replace_node
 from sardonyx.ops.signature import Signature
 from sardonyx.ops.widen import Types, widen
@@ -102,17 +102,34 @@ def upgrade_model(
             if target is not None and opsets[spelling] < 1:
                 what = f"'{domain or 'ai.onnx'}' has no version {opsets[spelling]}"
                 raise ConversionError(what, hint="versions begin with 1")
+            present = _present(roots, domain, operators)
             while target is not None and opsets[spelling] < target:
-                changed = _changed(operators, domain, opsets[spelling])
                 opsets[spelling] += 1
-                for graph in [part for root in roots for part in root.walk()]:
+                hooks = _upgrade_hooks(present, opsets[spelling])
+                for graph in [part for root in roots for part in root.walk()] if hooks else ():
                     names: Names | None = None
-                    for node, hook in _upgrades(graph, domain, opsets[spelling], changed):
+                    for node, hook in _upgrades(graph, domain, hooks):
                         names = names or Names(graph)
                         build = Builder(
                             graph, opsets[spelling], node, names, constants_as_nodes=as_nodes
                         )
                         _upgrade(node, hook, build, failed)
+                if hooks:
+                    present = _present(roots, domain, operators)
+
+
+def needs_upgrade(model: Model, catalog: Catalog) -> bool:
+    """True where a node's meaning or form is another one in the newest version."""
+    for opsets, roots, _ in _units(model):
+        for spelling, version in opsets.items():
+            domain = canonical_domain(spelling)
+            target = NEWEST_OPSETS.get(domain, version)
+            if version < target:
+                present = _present(roots, domain, catalog)
+                steps = range(version + 1, target + 1)
+                if version < 1 or any(_upgrade_hooks(present, opset) for opset in steps):
+                    return True
+    return False
 
 
 def _units(model: Model) -> Iterator[tuple[Opsets, list[Graph], bool]]:
@@ -128,26 +145,39 @@ def _units(model: Model) -> Iterator[tuple[Opsets, list[Graph], bool]]:
         yield function.opsets, [function.graph], True
 
 
-def _changed(operators: Catalog, domain: str, version: int) -> dict[str, type[Operator]]:
-    """Operators of which a new version begins behind `version`."""
-    return {
-        name: operator
-        for (place, name), operator in operators.items()
-        if place == domain and any(item.since == version + 1 for item in operator.versions())
+def _present(roots: list[Graph], domain: str, operators: Catalog) -> dict[str, type[Operator]]:
+    """The operators of a domain that stand in graphs and the graphs inside them."""
+    names = {
+        node.op_type
+        for root in roots
+        for node in root.all_nodes()
+        if canonical_domain(node.domain) == domain
     }
+    found = {name: operators.get((domain, name)) for name in sorted(names)}
+    return {name: operator for name, operator in found.items() if operator is not None}
 
 
-def _upgrades(
-    graph: Graph, domain: str, opset: int, changed: dict[str, type[Operator]]
-) -> Iterator[tuple[Node, Callable[..., object]]]:
-    """Nodes whose meaning or form is another one from `opset` on, with what changes them."""
-    for node in graph.nodes:
-        operator = changed.get(node.op_type)
-        if operator is None or canonical_domain(node.domain) != domain:
-            continue
-        before = operator.at(opset - 1)
+def _upgrade_hooks(present: dict[str, type[Operator]], opset: int) -> dict[str, Hook]:
+    """By operator whose meaning or form is another one from `opset` on: what changes a node."""
+    hooks: dict[str, Hook] = {}
+    for name, operator in present.items():
+        before = operator.at(opset - 1) if _begins(operator, opset) else None
         hook = None if before is None else getattr(operator, f"upgrade_{before.since}", None)
         if hook is not None:
+            hooks[name] = hook
+    return hooks
+
+
+def _begins(operator: type[Operator], opset: int) -> bool:
+    """True where a version of an operator begins with an opset."""
+    return any(item.since == opset for item in operator.versions())
+
+
+def _upgrades(graph: Graph, domain: str, hooks: dict[str, Hook]) -> Iterator[tuple[Node, Hook]]:
+    """Nodes that a version changes, with what changes them."""
+    for node in graph.nodes:
+        hook = hooks.get(node.op_type)
+        if hook is not None and canonical_domain(node.domain) == domain:
             yield node, hook
 
 
@@ -187,7 +217,9 @@ def downgrade_model(
         for opsets, roots, as_nodes in _units(model):
             for spelling in [item for item in opsets if canonical_domain(item) == domain]:
                 while opsets[spelling] > version:
-                    changed = _changed(operators, domain, opsets[spelling] - 1)
+                    present = _present(roots, domain, operators).items()
+                    changed = {name: operator for name, operator in present
+                               if _begins(operator, opsets[spelling])}  # fmt: skip
                     opsets[spelling] -= 1
                     opset = opsets[spelling]
                     step = _Step(operators, changed, domain, opset, type_of, as_nodes, keep)

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sardonyx.dims import HIDDEN, Size, symbol
+from sardonyx.dims import HIDDEN, Expression, Size, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError, SardonyxError
 from sardonyx.graph import Attribute, Function, Graph, Model, Node, SequenceType, Tensor, Value
 from sardonyx.graph.clone import Values, clone_graph, clone_model
 from sardonyx.graph.inline import drop_absent
 from sardonyx.ops.catalog import Catalog, canonical_domain, standard
-from sardonyx.ops.convert import upgrade_model
+from sardonyx.ops.convert import needs_upgrade, upgrade_model
 from sardonyx.ops.fact import LARGEST_VALUE, Fact, from_type, merge, of_array, to_type
 from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
 
@@ -65,6 +65,10 @@ def infer_all(
 ) -> tuple[dict[Value, Fact], list[InferenceError]]:
     """What is known of every value of a model, and every contradiction that was met."""
     operators = standard() if catalog is None else catalog
+    if not needs_upgrade(model, operators):
+        inference = Inference(model, operators, strict=strict)
+        inference.run()
+        return inference.facts, inference.findings
     values: Values = {}
     twin = clone_model(model, values)
     inference = Inference(twin, operators, strict=strict)
@@ -105,6 +109,9 @@ def _container_string(type_: Any) -> str | None:
 class Inference:
     """One walk through a model whose operators are all of the newest version."""
 
+    longest: ClassVar[int] = 100
+    """Sizes written with more names and operations than this get a name of their own."""
+
     def __init__(self, model: Model, operators: Catalog, *, strict: bool = False) -> None:
         self.model = model
         self.operators = operators
@@ -113,6 +120,7 @@ class Inference:
         self.findings: list[InferenceError] = []
         self._functions = {function.key: function for function in model.functions}
         self._made_up = 0
+        self._short: dict[Size, Size] = {}
         self._calls: list[Function] = []
         self._given_up: set[Node] = set()
 
@@ -262,11 +270,30 @@ class Inference:
             return fact
 
     def _named(self, fact: Fact) -> Fact:
-        """Give sizes that are only known at run time a name, so that equal ones stay equal."""
-        if fact.shape is None or None not in fact.shape:
+        """Give sizes that are only known at run time, or are long, names: equal ones stay equal."""
+        if fact.shape is not None and any(map(self._needs_name, fact.shape)):
+            fact = replace(fact, shape=tuple(map(self._name, fact.shape)))
+        value = fact.value
+        if value is None or value.dtype != object or not any(map(self._is_long, value.flat)):
             return fact
-        shape = tuple(self._fresh() if size is None else size for size in fact.shape)
-        return replace(fact, shape=shape)
+        items = np.empty(value.size, object)
+        items[:] = [self._name(item) if self._is_long(item) else item for item in value.flat]
+        return replace(fact, value=items.reshape(value.shape))
+
+    def _needs_name(self, size: Size | None) -> bool:
+        return size is None or (size.__class__ is Expression and self._is_long(size))
+
+    def _is_long(self, size: Any) -> bool:
+        return isinstance(size, Expression) and size.atoms > self.longest
+
+    def _name(self, size: Size | None) -> Size:
+        if size is None:
+            return self._fresh()
+        if not self._is_long(size):
+            return size
+        if size not in self._short:
+            self._short[size] = self._fresh()
+        return self._short[size]
 
     def _fresh(self) -> Size:
         self._made_up += 1

@@ -29,6 +29,8 @@ class Operator:
       `propagate = reference` where that works on arrays of objects too
     - `function(build, *values, **attributes)` -> the same outputs built of other operators that
       exist at `build.opset`
+    - `lower(request, *forms, **attributes)` -> a form for each output, for the compiler; custom
+      operators have it here, those of the standard in `compiler/lowerings`
     - `upgrade_N(node, build)`: version N -> the next version, in place, or by returning the values
       that take the place of the node's outputs. Nodes built belong to the opset at which the next
       version begins.
@@ -52,6 +54,7 @@ class Operator:
     reference: ClassVar[Hook | None] = None
     propagate: ClassVar[Hook | None] = None
     function: ClassVar[Hook | None] = None
+    lower: ClassVar[Hook | None] = None
 
     def __init_subclass__(cls) -> None:
         if "name" not in cls.__dict__:

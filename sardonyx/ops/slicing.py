@@ -56,14 +56,14 @@ class Slice(Operator):
     def reference(
         x: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
     ) -> Array:
-        return x[_slices(x.ndim, starts, ends, axes, steps)].copy()
+        return x[_slices(x.shape, starts, ends, axes, steps)].copy()
 
     def propagate(
         x: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
     ) -> Array | None:
         if any(item is not None and item.dtype == object for item in (starts, ends, axes, steps)):
             return None
-        return x[_slices(x.ndim, starts, ends, axes, steps)]
+        return x[_slices(x.shape, starts, ends, axes, steps)]
 
     def upgrade_1(node: Node, build: Builder) -> None:
         for position, name in enumerate(("starts", "ends", "axes"), 1):
@@ -85,14 +85,23 @@ def _elements(fact: Fact | None) -> Sizes | None:
     return None if fact is None else fact.sizes()
 
 
+def first_position(start: int, size: int, step: int) -> int:
+    """Where a slice begins: backwards from before the front it begins at the front.
+
+    >>> first_position(-9, 4, -1), first_position(-9, 4, 1)
+    (-4, -9)
+    """
+    return max(start, -size) if step < 0 else start
+
+
 def _slices(
-    rank: int, starts: Array, ends: Array, axes: Array | None, steps: Array | None
+    shape: tuple[int, ...], starts: Array, ends: Array, axes: Array | None, steps: Array | None
 ) -> tuple[slice, ...]:
     along = range(starts.size) if axes is None else axes.tolist()
     by = [1] * starts.size if steps is None else steps.tolist()
-    result = [slice(None)] * rank
+    result = [slice(None)] * len(shape)
     for axis, start, end, step in zip(along, starts.tolist(), ends.tolist(), by, strict=True):
-        result[axis] = slice(start, end, step)
+        result[axis] = slice(first_position(start, shape[axis], step), end, step)
     return tuple(result)
 
 
@@ -114,14 +123,16 @@ def sliced_size(
     if step == 0:
         raise InferenceError("the step of a slice is zero")
     if isinstance(size, int) and isinstance(start, int) and isinstance(end, int):
-        return len(range(*slice(start, end, step).indices(size)))
+        begin = first_position(start, size, step)
+        return len(range(*slice(begin, end, step).indices(size)))
     if isinstance(start, int) and start < 0 and _is_far(end) and step > 0:
         return ceil_divide(minimum(-start, size), step)
     first, last = _from_front(start, size), _from_front(end, size)
     if step > 0:
         first, last = _at_least(first, start, 0), size if _is_far(end) else minimum(last, size)
         return ceil_divide(maximum(last - first, 0), step)
-    first = size - 1 if _is_far(start) else minimum(first, size - 1)
+    ends = _is_far(start) or start == -1
+    first = size - 1 if ends else minimum(_at_least(first, start, 0), size - 1)
     last = -1 if isinstance(end, int) and end <= -FAR else _at_least(last, end, -1)
     return ceil_divide(maximum(first - last, 0), -step)
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dims import (
-    Atom,
     Expression,
     Size,
     floor_divide,
+    is_nonnegative_atom,
     maximum,
     minimum,
     remainder,
@@ -166,13 +166,6 @@ def lower_bound(size: Size) -> int | None:
     for atoms, factor in size.terms.items():
         if not atoms:
             least = factor
-        elif factor < 0 or not all(_never_negative(atom) for atom in atoms):
+        elif factor < 0 or not all(map(is_nonnegative_atom, atoms)):
             return None
     return least
-
-
-def _never_negative(atom: Atom) -> bool:
-    if isinstance(atom, str):
-        return True
-    bounds = [lower_bound(operand) for operand in atom[1:]]
-    return all(bound is not None and bound >= 0 for bound in bounds)

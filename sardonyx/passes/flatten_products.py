@@ -217,12 +217,16 @@ def join_products(unit: Unit) -> bool:
     """MatMul(x, a), MatMul(x, b), ... -> Split(MatMul(x, [a b ...])), each with its bias."""
     changed = False
     seen: set[Value] = set()
-    for node in list(unit.nodes()):
+    order = {node: place for place, node in enumerate(unit.nodes())}
+    for node in list(order):
         value = node.inputs[0] if node.graph is not None and is_operator(node, "MatMul") else None
         if value is None or value in seen or unit.opset < 7:
             continue
         seen.add(value)
-        group = [(user, _bias(unit, user)) for user in value.users if _joins(unit, user, node)]
+        users = sorted(
+            (user for user in value.users if _joins(unit, user, node)), key=order.__getitem__
+        )
+        group = [(user, _bias(unit, user)) for user in users]
         biased = [item for item in group if item[1] is not None]
         plain = [item for item in group if item[1] is None]
         if len(biased) > 1:
@@ -256,8 +260,6 @@ def _bias(unit: Unit, node: Node) -> Node | None:
 
 
 def _join(unit: Unit, value: Value, group: list[tuple[Node, Node | None]]) -> bool:
-    order = {node: place for place, node in enumerate(graph_of(group[0][0]).nodes)}
-    group = sorted(group, key=lambda item: order[item[0]])
     weights = [unit.array(node.inputs[1]) for node, _ in group]
     rank = unit.fact(value).rank
     if rank is None or len({array.shape[0] for array in weights if array is not None}) != 1:

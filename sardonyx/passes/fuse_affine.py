@@ -178,6 +178,20 @@ class DivideBySquareRoot(Rule):
         return op.Div(x, y)
 
 
+class DivideByQuotient(Rule):
+    """Mul(x, Div(1, y)) -> Div(x, y)."""
+
+    def pattern(op: Any, x: Any, y: Any) -> Any:
+        return op.Mul(x, op.Div(1.0, y))
+
+    def check(x: Operand, y: Operand) -> Any:
+        floats = x.dtype is not None and x.dtype.is_float
+        return floats or because("whole numbers are divided")
+
+    def replace(op: Any, x: Operand, y: Operand) -> Any:
+        return op.Div(x, y)
+
+
 class CenterNormalization(Rule):
     """x*g + (b - m*g) -> (x-m)*g + b, where x-m is computed anyway."""
 
@@ -222,6 +236,6 @@ def fuse_affine(unit: Unit) -> bool:
         apply_rules(
             unit, ScaleNormalization, MergeFactors, MergeAddends, DivideByMultiplying,
             UndoNegation, AddNegation, DropRepeated, CenterNormalization, DivideCentered,
-            DivideBySquareRoot,
+            DivideBySquareRoot, DivideByQuotient,
         )
     )  # fmt: skip

@@ -118,6 +118,23 @@ class ScaleFactor(Rule):
         return op.MatMul(x, (w.array * factors).astype(w.array.dtype))
 
 
+class ScaleSum(Rule):
+    """Mul(Add(MatMul(x, w), b), s) -> Add(MatMul(x, w*s), b*s), when w, b and s are constant."""
+
+    def pattern(op: Any, x: Any, w: Any, b: Any, s: Any) -> Any:
+        return op.Mul(op.Add(op.MatMul(x, w), b), s)
+
+    def check(w: Operand, b: Operand, s: Operand) -> Any:
+        if not b.constant or b.array.ndim != 1:
+            return because("the addend is no constant vector")
+        return ScaleFactor.check(w, s)
+
+    def replace(op: Any, x: Operand, w: Operand, b: Operand, s: Operand) -> Any:
+        factors = s.array.reshape(-1).astype(np.float64)
+        weights, bias = ((item.array * factors).astype(w.array.dtype) for item in (w, b))
+        return op.Add(op.MatMul(x, weights), bias)
+
+
 def _per_column(w: Operand, s: Operand) -> bool:
     array = s.array
     if array.size == 1:
@@ -180,5 +197,8 @@ class FuseGemmNormalization(Rule):
 
 def fuse_products(unit: Unit) -> bool:
     """Move additions, constant factors and transposes into matrix products."""
-    rules = (MakeGemm, GiveGemmBias, TransposeInGemm, ScaleFactor, ScaleGemm, FuseGemmNormalization)
+    rules = (
+        MakeGemm, GiveGemmBias, TransposeInGemm, ScaleFactor, ScaleSum, ScaleGemm,
+        FuseGemmNormalization,
+    )  # fmt: skip
     return bool(apply_rules(unit, *rules))

@@ -1,19 +1,11 @@
 """What is known of a model's values, found again after a change without forgetting anything."""
 
-from dataclasses import replace
-
-import numpy as np
-
-from sardonyx.dims import Expression, Size, broadcast
 from sardonyx.graph import Graph, Model, Node, Opsets, Value
 from sardonyx.graph.clone import Values, clone_model, clone_node
 from sardonyx.ops.catalog import Catalog
-from sardonyx.ops.convert import upgrade_model
+from sardonyx.ops.convert import needs_upgrade, upgrade_model
 from sardonyx.ops.fact import Fact, from_type
 from sardonyx.ops.infer import Inference
-
-_LONGEST = 24
-"""Sizes written with more names and operations than this get a name of their own."""
 
 
 class Knowledge:
@@ -39,6 +31,11 @@ class Knowledge:
         return self.facts
 
     def _infer_all(self, model: Model) -> None:
+        if not needs_upgrade(model, self._catalog):
+            inference = _Continued(model, self._catalog, self.facts, self._made_up)
+            inference.run()
+            self._made_up, self.facts = inference.made_up, inference.facts
+            return
         values: Values = {}
         twin = clone_model(model, values)
         known = {values[value]: fact for value, fact in self.facts.items() if value in values}
@@ -84,6 +81,8 @@ class Knowledge:
 class _Continued(Inference):
     """Inference that takes earlier facts over and keeps symbolic sizes short."""
 
+    longest = 24
+
     def __init__(
         self, model: Model, operators: Catalog, known: dict[Value, Fact], made_up: int
     ) -> None:
@@ -104,77 +103,5 @@ class _Continued(Inference):
                 self.graph(graph, [self._named(from_type(item.declared)) for item in graph.inputs])
         for value in node.outputs:
             found = self._known.get(value)
-            self.facts[value] = found if found is not None else self._short(self.facts[value])
-
-    def _short(self, fact: Fact) -> Fact:
-        shape = fact.shape
-        if shape is not None and any(isinstance(size, Expression) for size in shape):
-            shape = tuple(map(tidy, shape))
-            fact = replace(fact, shape=shape)
-        if shape is not None and any(map(_is_long, shape)):
-            fact = replace(
-                fact, shape=tuple(self._fresh() if _is_long(size) else size for size in shape)
-            )
-        value = fact.value
-        if value is not None and value.dtype == object and any(map(_is_long, value.flat)):
-            items = [self._fresh() if _is_long(item) else item for item in value.flat]
-            array = np.empty(len(items), object)
-            array[:] = items
-            fact = replace(fact, value=array.reshape(value.shape))
-        return fact
-
-
-def tidy(size: Size | None) -> Size | None:
-    """A size without what broadcasting repeats: broadcast(n, broadcast(n, min(n, 5))) is n.
-
-    >>> from sardonyx.dims import broadcast, minimum, symbol
-    >>> n, m = symbol("n"), symbol("m")
-    >>> tidy(broadcast(n, broadcast(m, broadcast(n, minimum(m, 5)))))
-    broadcast(m, n)
-    """
-    parts = dict.fromkeys(_operands(size, "broadcast"))
-    if size is None or len(parts) < 2:
-        return size
-    kept = [part for part in parts if not any(part != other and other in _operands(part, "min")
-            for other in parts)]  # fmt: skip
-    first, *rest = sorted(kept, key=str)
-    result: Size | None = first
-    for part in rest:
-        result = None if result is None else broadcast(result, part)
-    return size if result is None else result
-
-
-def _operands(size: Size | None, sign: str) -> list[Size]:
-    """What an operation joins, through all levels of it; a size itself where it is none such."""
-    found: list[Size] = []
-    waiting = [] if size is None else [size]
-    while waiting and len(found) < _LONGEST:
-        item = waiting.pop()
-        atoms = list(item.terms.items()) if isinstance(item, Expression) else []
-        if len(atoms) == 1 and atoms[0][1] == 1 and len(atoms[0][0]) == 1:
-            atom = atoms[0][0][0]
-            if not isinstance(atom, str) and atom[0] == sign:
-                waiting += atom[1:]
-                continue
-        found.append(item)
-    return found
-
-
-def _is_long(size: Size | None) -> bool:
-    return isinstance(size, Expression) and _length(size, _LONGEST) > _LONGEST
-
-
-def _length(size: Size, limit: int) -> int:
-    """The number of names and operations in a size, counted up to a limit."""
-    if isinstance(size, int):
-        return 1
-    count = 0
-    for atoms in size.terms:
-        for atom in atoms:
-            count += 1
-            if not isinstance(atom, str):
-                for operand in atom[1:]:
-                    count += _length(operand, limit - count)
-            if count > limit:
-                return count
-    return count
+            if found is not None:
+                self.facts[value] = found

@@ -8,6 +8,7 @@ import numpy as np
 from sardonyx.dims import Expression
 from sardonyx.dtypes import DataType
 from sardonyx.graph import Attribute, AttributeType, Graph, Node, SparseTensor, Tensor, Value
+from sardonyx.passes.remove_dead import drop_constants
 from sardonyx.passes.unit import Unit, is_operator
 
 Seen = dict[Hashable, Any]
@@ -105,6 +106,8 @@ def _merge_constants(unit: Unit, graph: Graph) -> bool:
     changed = False
     for group in groups.values():
         changed |= _merge_group(group)
+    if changed:
+        drop_constants(graph)
     return changed
 
 

@@ -59,9 +59,32 @@ class ReplaceFlatTranspose(Rule):
         return op.Reshape(x, np.array(target, np.int64))
 
 
+class UnfoldTranspose(Rule):
+    """Reshape(Transpose(Reshape(x, [-1, m, n]), [0, 2, 1]), [..., n, m]) -> Transpose(x)."""
+
+    shared = True
+    since = 5
+
+    def pattern(op: Any, x: Any, s: Any, t: Any) -> Any:
+        folded = op.Reshape(x, s).named("folded")
+        return op.Reshape(op.Transpose(folded, perm=[0, 2, 1]), t).named("node")
+
+    def check(x: Operand, folded: Node, node: Node, unit: Unit) -> Any:
+        shape, inner, after = x.shape, unit.shape(folded.output), unit.shape(node.output)
+        if shape is None or inner is None or after is None or None in (*shape, *inner):
+            return because("a shape is not known")
+        if len(shape) < 3 or inner[1:] != shape[-2:]:
+            return because("more than the first axes are folded")
+        return after == (*shape[:-2], shape[-1], shape[-2]) or because("the folded axes change")
+
+    def replace(op: Any, x: Operand) -> Any:
+        rank = x.rank or 0
+        return op.Transpose(x, perm=[*range(rank - 2), rank - 1, rank - 2])
+
+
 def merge_transposes(unit: Unit) -> bool:
     """Join transposes that follow one another, and move them through what works on elements."""
-    count = apply_rules(unit, MergeTransposes, ReplaceFlatTranspose)
+    count = apply_rules(unit, MergeTransposes, ReplaceFlatTranspose, UnfoldTranspose)
     return bool(count) | sink_transposes(unit)
 
 

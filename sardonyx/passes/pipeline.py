@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from sardonyx.errors import UnsupportedError
+from sardonyx.errors import ConversionError, UnsupportedError
 from sardonyx.graph import Dimension, Model
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.convert import convert_opset
 from sardonyx.passes.clean_quantization import clean_quantization
 from sardonyx.passes.drop_identities import drop_identities
+from sardonyx.passes.drop_states import drop_states
 from sardonyx.passes.flatten_products import flatten_products
 from sardonyx.passes.fold_constants import fold_constants
 from sardonyx.passes.fold_shapes import fold_shapes
 from sardonyx.passes.fuse_affine import fuse_affine
 from sardonyx.passes.fuse_convolution import fuse_convolution
+from sardonyx.passes.fuse_microsoft import fuse_microsoft
 from sardonyx.passes.fuse_products import fuse_products
 from sardonyx.passes.inline_branches import inline_branches
 from sardonyx.passes.inline_calls import inline_calls
@@ -24,10 +26,13 @@ from sardonyx.passes.merge_joins import merge_joins
 from sardonyx.passes.merge_reshapes import merge_reshapes
 from sardonyx.passes.merge_transposes import merge_transposes
 from sardonyx.passes.options import FOLD_LIMIT, Options
+from sardonyx.passes.pack_attention import pack_attention
 from sardonyx.passes.prepare_model import prepare_model
 from sardonyx.passes.raise_activations import raise_activations
 from sardonyx.passes.raise_attention import raise_attention
+from sardonyx.passes.raise_groups import raise_groups
 from sardonyx.passes.raise_normalization import raise_normalization
+from sardonyx.passes.raise_rotary import raise_rotary
 from sardonyx.passes.remove_dead import drop_functions, forget_values, name_apart, remove_dead
 from sardonyx.passes.unit import Unit
 from sardonyx.passes.unroll_loops import unroll_loops
@@ -41,6 +46,7 @@ CLEAN: tuple[Pass, ...] = (
     inline_branches,
     unroll_loops,
     drop_identities,
+    drop_states,
     merge_duplicates,
     remove_dead,
 )
@@ -53,8 +59,11 @@ PORTABLE: tuple[Pass, ...] = (
     merge_reshapes,
     merge_transposes,
     raise_normalization,  # before constants are joined: the written-out forms must be whole
+    raise_groups,
     raise_activations,
+    raise_rotary,
     raise_attention,
+    pack_attention,
     fuse_convolution,
     fuse_affine,
     flatten_products,
@@ -66,6 +75,12 @@ PORTABLE: tuple[Pass, ...] = (
 
 LEVELS: dict[int, tuple[Pass, ...]] = {0: (), 1: CLEAN, 2: PORTABLE, 3: PORTABLE}
 """Pipelines by level of `optimize`."""
+
+FUSIONS: dict[str, tuple[Pass, ...]] = {"com.microsoft": (fuse_microsoft, remove_dead)}
+"""Pipelines that end in operators of one runtime, by their domain."""
+
+RAISED_OPSET = 24
+"""The first opset that has every operator which passes put in the place of several others."""
 
 
 def simplify(
@@ -114,9 +129,13 @@ def simplify(
     return small
 
 
-def optimize(model: Model, level: int = 2, *, options: Options | None = None) -> Model:
+def optimize(
+    model: Model, level: int = 2, *, options: Options | None = None, fusions: str = ""
+) -> Model:
     """A model made smaller by a level's pipeline: 0 nothing, 1 only what is superfluous goes, 2
-    what `simplify` does, 3 loops are unrolled too.
+    what `simplify` does, 3 loops are unrolled too, and the opset is raised where that gives
+    operators (Attention, RMSNormalization ...) which the model's own has not. With
+    `fusions="com.microsoft"` it then gets operators that only onnxruntime must know.
 
     >>> import sardonyx as sx
     >>> model = sx.load("examples/digits.onnx")
@@ -125,8 +144,34 @@ def optimize(model: Model, level: int = 2, *, options: Options | None = None) ->
     """
     if level not in LEVELS:
         raise UnsupportedError(f"there is no level {level}", hint=f"choose one of {list(LEVELS)}")
-    chosen = options or (Options(unroll_limit=8) if level == 3 else Options())
-    return run_pipeline(model, LEVELS[level], chosen)
+    if fusions:
+        if fusions not in FUSIONS:
+            raise UnsupportedError(
+                f"there are no fusions '{fusions}'", hint=f"choose one of {list(FUSIONS)}"
+            )
+        return run_pipeline(optimize(model, level, options=options), FUSIONS[fusions], options)
+    if level < 3:
+        return run_pipeline(model, LEVELS[level], options)
+    chosen = options or Options(unroll_limit=8)
+    raised = _with_raised_opset(model, chosen)
+    return raised if raised is not None else run_pipeline(model, LEVELS[level], chosen)
+
+
+def _with_raised_opset(model: Model, options: Options) -> Model | None:
+    """What level 3 makes of a model at a newer opset; None where that brings no operator."""
+    before = model.opset
+    if not 0 < before < RAISED_OPSET:
+        return None
+    try:
+        newer = convert_opset(model, RAISED_OPSET)
+    except ConversionError:
+        return None
+    small = run_pipeline(newer, LEVELS[3], options)
+    catalog = standard()
+    used = {node.op_type for graph in small.graphs() for node in graph.nodes if not node.domain}
+    known = [catalog[("", name)] for name in used if ("", name) in catalog]
+    gained = any(operator.versions()[0].since > before for operator in known)
+    return small if gained else None
 
 
 def run_pipeline(

@@ -28,6 +28,11 @@ def _tanh(op: Any, x: Any) -> Any:
     return op.Add(op.Tanh(op.Mul(inner, _RATIO)), 1.0)
 
 
+def _tanh_product(op: Any, x: Any) -> Any:
+    inner = op.Add(x, op.Mul(op.Mul(op.Mul(x, x), x), _CUBE))
+    return op.Add(op.Tanh(op.Mul(inner, _RATIO)), 1.0)
+
+
 def _outside(op: Any, x: Any, part: Any) -> Any:
     return op.Mul(op.Mul(x, part), 0.5)
 
@@ -46,6 +51,7 @@ def _gelu_rules() -> list[type[Rule]]:
         "Divided": (lambda op, x: _erf(op, x, divide=True), None),
         "Multiplied": (lambda op, x: _erf(op, x, divide=False), None),
         "Tanh": (_tanh, "tanh"),
+        "TanhProduct": (_tanh_product, "tanh"),
     }
     orders = {"Outside": _outside, "Inside": _inside, "Before": _before}
     return [
@@ -78,6 +84,35 @@ class RaiseSwish(Rule):
 
     def replace(op: Any, x: Operand) -> Any:
         return op.Swish(x)
+
+
+class RaiseScaledSwish(Rule):
+    """Mul(x, Sigmoid(Mul(x, a))) -> Swish(x, alpha=a)."""
+
+    since = 24
+
+    def pattern(op: Any, x: Any, a: Any) -> Any:
+        return op.Mul(x, op.Sigmoid(op.Mul(x, a)))
+
+    def check(x: Operand, a: Operand) -> Any:
+        return _float(x) if a.scalar is not None else because("the factor is not a constant number")
+
+    def replace(op: Any, x: Operand, a: Operand) -> Any:
+        return op.Swish(x, alpha=float(a.scalar))
+
+
+class RaiseMishWritten(Rule):
+    """Mul(x, Tanh(Log(Add(Exp(x), 1)))) -> Mish(x)."""
+
+    since = 18
+
+    def pattern(op: Any, x: Any) -> Any:
+        return op.Mul(x, op.Tanh(op.Log(op.Add(op.Exp(x), 1.0))))
+
+    check = _float
+
+    def replace(op: Any, x: Operand) -> Any:
+        return op.Mish(x)
 
 
 class RaiseMish(Rule):
@@ -125,6 +160,16 @@ class RaiseHardSigmoid(Rule):
         return op.HardSigmoid(x, alpha=1 / 6, beta=0.5)
 
 
+class RaiseHardSigmoidScaled(Rule):
+    """Mul(Clip(Add(x, 3), 0, 6), 1/6) -> HardSigmoid(x, 1/6, 1/2)."""
+
+    def pattern(op: Any, x: Any, low: Any = None, high: Any = None) -> Any:
+        return op.Mul(op.Clip(op.Add(x, 3.0), low, high).named("clip"), 1 / 6)
+
+    check = RaiseHardSigmoid.check
+    replace = RaiseHardSigmoid.replace
+
+
 class RaiseHardSwishClipped(Rule):
     """Div(Mul(x, Clip(Add(x, 3), 0, 6)), 6) -> HardSwish(x)."""
 
@@ -139,13 +184,29 @@ class RaiseHardSwishClipped(Rule):
         return op.HardSwish(x)
 
 
+class RaiseHardSwishScaled(Rule):
+    """Mul(Mul(x, Clip(Add(x, 3), 0, 6)), 1/6) -> HardSwish(x)."""
+
+    since = 14
+
+    def pattern(op: Any, x: Any, low: Any = None, high: Any = None) -> Any:
+        return op.Mul(op.Mul(x, op.Clip(op.Add(x, 3.0), low, high).named("clip")), 1 / 6)
+
+    check = RaiseHardSigmoid.check
+    replace = RaiseHardSwishClipped.replace
+
+
 _RULES = (
     *_gelu_rules(),
     RaiseSwish,
+    RaiseScaledSwish,
     RaiseMish,
+    RaiseMishWritten,
     RaiseHardSigmoid,
+    RaiseHardSigmoidScaled,
     RaiseHardSwish,
     RaiseHardSwishClipped,
+    RaiseHardSwishScaled,
 )
 
 

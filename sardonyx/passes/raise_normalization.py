@@ -94,6 +94,21 @@ class RaiseLayerScaled(Rule):
     replace = _layer
 
 
+def _is_square(node: Node, unit: Unit) -> bool:
+    """True for Mul(x, x) and Pow(x, 2)."""
+    if node.op_type == "Mul":
+        return node.inputs[0] is node.inputs[1]
+    power = unit.array(node.inputs[1])
+    return power is not None and power.size == 1 and power.reshape(-1)[0] == 2
+
+
+def _ones(x: Operand, axis: int | None) -> Any:
+    """A scale that changes nothing."""
+    assert x.dtype is not None and x.shape is not None
+    sizes = [size for size in x.shape[axis:] if isinstance(size, int)]
+    return np.ones(sizes, x.dtype.numpy)
+
+
 class RaisePlainLayer(Rule):
     """Div(d, Sqrt(Add(ReduceMean(d^2), e))), d = x - mean -> LayerNormalization of scale 1."""
 
@@ -110,27 +125,20 @@ class RaisePlainLayer(Rule):
             return because("means are not taken over the same last axes")
         if e.scalar is None or x.dtype is None:
             return because("the small number is not constant")
-        power = unit.array(square.inputs[1])
-        squared = (
-            square.inputs[0] is square.inputs[1]
-            if square.op_type == "Mul"
-            else (power is not None and power.size == 1 and power.reshape(-1)[0] == 2)
-        )
-        if not squared:
+        if not _is_square(square, unit):
             return because("it is not the square that is averaged")
         sizes = x.shape[axis:]
         return all(isinstance(size, int) for size in sizes) or because("a size is not known")
 
     def replace(op: Any, x: Operand, e: Operand, mean: Node, unit: Unit) -> Any:
         axis = _last_axes(x, unit, mean)
-        assert x.dtype is not None and x.shape is not None
-        sizes = [size for size in x.shape[axis:] if isinstance(size, int)]
-        ones = np.ones(sizes, x.dtype.numpy)
-        return op.LayerNormalization(x, ones, axis=axis, epsilon=float(e.scalar))
+        return op.LayerNormalization(x, _ones(x, axis), axis=axis, epsilon=float(e.scalar))
 
 
-def _check_square(x: Operand, g: Operand, e: Operand, mean: Node, unit: Unit) -> Any:
+def _check_square(x: Operand, g: Operand, e: Operand, mean: Node, square: Node, unit: Unit) -> Any:
     axis = _last_axes(x, unit, mean)
+    if not _is_square(square, unit):
+        return because("it is not the square that is averaged")
     if axis is None:
         return because("the mean is not taken over the last axes")
     if e.scalar is None:
@@ -148,8 +156,9 @@ class RaiseSquare(Rule):
 
     since = 23
 
-    def pattern(op: Any, x: Any, g: Any, e: Any, r: Any = None) -> Any:
-        mean = op.ReduceMean(op.Pow(x, 2.0), r).named("mean")
+    def pattern(op: Any, x: Any, g: Any, e: Any, two: Any, r: Any = None) -> Any:
+        square = op.either("Mul", "Pow")(x, two).named("square")
+        mean = op.ReduceMean(square, r).named("mean")
         return op.Mul(op.Div(x, op.Sqrt(op.Add(mean, e))), g)
 
     check = _check_square
@@ -161,16 +170,43 @@ class RaiseSquareReciprocal(Rule):
 
     since = 23
 
-    def pattern(op: Any, x: Any, g: Any, e: Any, r: Any = None) -> Any:
-        mean = op.ReduceMean(op.Pow(x, 2.0), r).named("mean")
+    def pattern(op: Any, x: Any, g: Any, e: Any, two: Any, r: Any = None) -> Any:
+        square = op.either("Mul", "Pow")(x, two).named("square")
+        mean = op.ReduceMean(square, r).named("mean")
         return op.Mul(op.Mul(x, op.Reciprocal(op.Sqrt(op.Add(mean, e)))), g)
 
     check = _check_square
     replace = _square
 
 
+class RaisePlainSquare(Rule):
+    """Div(x, Sqrt(Add(ReduceMean(Pow(x, 2)), e))) -> RMSNormalization of scale 1."""
+
+    since = 23
+
+    def pattern(op: Any, x: Any, e: Any, two: Any, r: Any = None) -> Any:
+        square = op.either("Mul", "Pow")(x, two).named("square")
+        return op.Div(x, op.Sqrt(op.Add(op.ReduceMean(square, r).named("mean"), e)))
+
+    def check(x: Operand, e: Operand, mean: Node, square: Node, unit: Unit) -> Any:
+        axis = _last_axes(x, unit, mean)
+        if axis is None or x.shape is None:
+            return because("the mean is not taken over the last axes")
+        if e.scalar is None or x.dtype is None:
+            return because("the small number is not constant")
+        if not _is_square(square, unit):
+            return because("it is not the square that is averaged")
+        sizes = x.shape[axis:]
+        return all(isinstance(size, int) for size in sizes) or because("a size is not known")
+
+    def replace(op: Any, x: Operand, e: Operand, mean: Node, unit: Unit) -> Any:
+        axis = _last_axes(x, unit, mean)
+        return op.RMSNormalization(x, _ones(x, axis), axis=axis, epsilon=float(e.scalar))
+
+
 def raise_normalization(unit: Unit) -> bool:
     """Find normalizations that were written out, where the opset has them whole."""
     layers = apply_rules(unit, RaiseLayer, RaiseLayerProduct, RaiseLayerScaled)
     layers += apply_rules(unit, RaisePlainLayer)
-    return bool(layers + apply_rules(unit, RaiseSquare, RaiseSquareReciprocal))
+    layers += apply_rules(unit, RaiseSquare, RaiseSquareReciprocal)
+    return bool(layers + apply_rules(unit, RaisePlainSquare))

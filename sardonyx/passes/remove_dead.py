@@ -16,7 +16,7 @@ def remove_dead(unit: Unit) -> bool:
             else:
                 changed |= _drop_outputs(unit, node)
     for part in unit.graph.walk():
-        changed |= _drop_constants(part)
+        changed |= drop_constants(part)
     return changed
 
 
@@ -50,17 +50,20 @@ def _drop_outputs(unit: Unit, node: Node) -> bool:
     return changed
 
 
-def _drop_constants(graph: Graph) -> bool:
+def drop_constants(graph: Graph) -> bool:
+    """Let go of constants that nothing reads, and of their memory."""
     annotated = {value for item in graph.quantization for value in item.parameters.values()}
     inputs = set(graph.inputs)
 
     def unused(value: Value) -> bool:
         return not value.uses and value not in inputs and value not in annotated
 
-    kept = [value for value in graph.initializers if not unused(value)]
-    changed = len(kept) < len(graph.initializers)
-    graph.initializers = kept
-    return changed
+    dead = [value for value in graph.initializers if unused(value)]
+    if dead:
+        graph.initializers = [value for value in graph.initializers if not unused(value)]
+    for value in dead:
+        value.tensor = None
+    return bool(dead)
 
 
 def forget_values(model: Model) -> None:

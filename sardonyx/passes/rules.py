@@ -9,15 +9,16 @@ lets `check` and `replace` have the node that was matched.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from inspect import signature
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from sardonyx.graph import Node, Value
 from sardonyx.ops.build import Builder
 from sardonyx.passes.operand import Operand
+from sardonyx.passes.remove_dead import drop_constants
 from sardonyx.passes.unit import UNKNOWN, Unit, drop_unused, record_origin, refers
 
 COMMUTATIVE = frozenset(
@@ -25,6 +26,10 @@ COMMUTATIVE = frozenset(
      "Or", "Sum", "Xor")
 )  # fmt: skip
 """Operators whose two inputs may change places."""
+
+
+MOST_UNREAD_BYTES = 1 << 24
+"""Memory that constants may take while rules run though nothing reads them any more."""
 
 
 class Because(str):
@@ -120,8 +125,7 @@ class Rule:
     replace: ClassVar[Callable[..., Any]]
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """What placeholders and names stand for, and the nodes that were matched, root first."""
 
     values: dict[str, Value | None]
@@ -156,6 +160,7 @@ class RuleBuilder(Builder):
         given = [item.value if isinstance(item, Operand) else item for item in inputs]
         operator = None if domain else self.unit.catalog.get(("", op_type))
         version = None if operator is None else operator.at(self.opset)
+        self.unit.op_types.add(op_type)
         kept = dict(attributes)
         for position, formal in enumerate(version.inputs if version else ()):
             if kept.get(formal.name) is not None:
@@ -177,6 +182,21 @@ def pattern_of(hook: Callable[..., Any]) -> Pattern:
 
 
 @cache
+def needed_operators(hook: Callable[..., Any]) -> tuple[frozenset[str], ...]:
+    """The operators a pattern is made of: of each set one must be there for it to fit."""
+    found: dict[Call, None] = {}
+    waiting: list[Any] = [pattern_of(hook)[1]]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Call) and item not in found:
+            found[item] = None
+            waiting.extend(item.inputs)
+        elif isinstance(item, Result):
+            waiting.append(item.call)
+    return tuple(frozenset(call.op_types) for call in found)
+
+
+@lru_cache(maxsize=256)
 def index_rules(rules: tuple[type[Rule], ...]) -> dict[tuple[str, str], list[type[Rule]]]:
     """Rules by the domain and name of the operator they end in."""
     found: dict[tuple[str, str], list[type[Rule]]] = {}
@@ -189,7 +209,9 @@ def index_rules(rules: tuple[type[Rule], ...]) -> dict[tuple[str, str], list[typ
 
 def apply_rules(unit: Unit, *rules: type[Rule]) -> int:
     """Apply rules everywhere until none fits; returns how often one did."""
-    wanted = tuple(rule for rule in rules if rule.since <= unit.opset)
+    wanted = tuple(rule for rule in rules if rule.since <= unit.opset and _may_fit(unit, rule))
+    if not wanted:
+        return 0
     index = index_rules(wanted)
     names = {name for _, name in index}
     waiting = {node: None for node in unit.nodes() if node.op_type in names}
@@ -203,10 +225,25 @@ def apply_rules(unit: Unit, *rules: type[Rule]) -> int:
         for rule in index.get((domain, node.op_type), ()):
             touched = apply_rule(unit, rule, node)
             if touched is not None:
+                _release(unit)
                 count += 1
                 waiting.update(dict.fromkeys(item for item in touched if item.graph is not None))
                 break
     return count
+
+
+def _release(unit: Unit) -> None:
+    """Let go of constants that have lost their readers, once they take much memory."""
+    if unit.unread_bytes > MOST_UNREAD_BYTES:
+        unit.unread_bytes = 0
+        for part in unit.graph.walk():
+            drop_constants(part)
+
+
+def _may_fit(unit: Unit, rule: type[Rule]) -> bool:
+    """True where the operators of a rule's pattern are all there."""
+    present = unit.op_types
+    return not any(names.isdisjoint(present) for names in needed_operators(rule.pattern))
 
 
 def apply_rule(unit: Unit, rule: type[Rule], node: Node) -> list[Node] | None:
@@ -251,13 +288,15 @@ def _call(hook: Callable[..., Any], arguments: dict[str, Any]) -> Any:
 
 def _match_node(unit: Unit, call: Call, node: Node, match: Match) -> Iterator[Match]:
     """Every way in which a node and what it reads fit a pattern."""
+    if node.op_type not in call.op_types:
+        return
     known = match.nodes.get(call)
     if known is not None:
         if known is node:
             yield match
         return
     domain = "" if node.domain == "ai.onnx" else node.domain
-    if node.op_type not in call.op_types or domain != call.domain or refers(node):
+    if domain != call.domain or refers(node):
         return
     if any(output.uses for output in node.outputs[call.outputs :]):
         return
@@ -296,8 +335,10 @@ def _match_value(unit: Unit, pattern: Any, value: Value | None, match: Match) ->
                 yield match.with_value(pattern.name, value)
         case Result():
             maker = None if value is None else value.producer
+            if maker is None or maker.op_type not in pattern.call.op_types:
+                return
             root = next(iter(match.nodes.values()))
-            if maker is None or maker.graph is not root.graph:
+            if maker.graph is not root.graph:
                 return
             if pattern.index < len(maker.outputs) and maker.outputs[pattern.index] is value:
                 yield from _match_node(unit, pattern.call, maker, match)
@@ -353,4 +394,7 @@ def _put(
         touched += (new if new.uses else old).users
     record_origin(unit, made, match.nodes.values())
     touched += drop_unused(match.nodes.values())
+    for value in match.values.values():
+        if value is not None and value.tensor is not None and not value.uses:
+            unit.unread_bytes += value.tensor.nbytes
     return touched

@@ -22,6 +22,10 @@ HUGE_CONSTANT = 1 << 20
 """From this size on, a constant in a node's attribute is worth a remark."""
 
 
+MANY_ELEMENTS = 1 << 10
+"""From this size on, a weight of type int64 is worth a remark."""
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """An input or output of a model, with its type as text."""
@@ -250,6 +254,17 @@ def _warnings(
         )
         if size >= HUGE_CONSTANT:
             yield f"{node.where()} holds {size:,} bytes in an attribute; initializers load faster"
+    whole = [
+        tensor
+        for tensor in model.tensors()
+        if tensor.element == DataType.INT64 and tensor.size >= MANY_ELEMENTS
+    ]
+    if whole:
+        size = sum(tensor.nbytes for tensor in whole)
+        yield (
+            f"{len(whole)} weights are int64 and take {size:,} bytes, the first is "
+            f"'{whole[0].name}': some runtimes have no int64, and int32 often will do"
+        )
     missing = sorted({_operator(node) for node in graph.all_nodes() if _foreign(model, node)})
     if missing:
         yield f"operators that are not known here: {', '.join(missing)}"

@@ -31,7 +31,8 @@ class Unit:
     """An outermost graph of a model, with all graphs inside it.
 
     `facts` says what inference found; it stays true for values that live on, and knows nothing of
-    values made since.
+    values made since. `op_types` are the operators' names there were, and those that rules made;
+    `unread_bytes` is what constants take that rules left without a reader.
     """
 
     model: Model
@@ -47,6 +48,8 @@ class Unit:
     def __post_init__(self) -> None:
         self.names = Names(self.graph)
         self.overridable = {value for part in self.graph.walk() for value in part.inputs}
+        self.unread_bytes = 0
+        self.op_types = {node.op_type for node in self.nodes()}
 
     @property
     def opset(self) -> int:
@@ -196,7 +199,7 @@ def is_operator(node: Node | None, *names: str) -> bool:
 
 def refers(node: Node) -> bool:
     """True where an attribute is taken from the function's caller: its value is not known."""
-    return any(item.reference for item in node.attributes.values())
+    return bool(node.attributes) and any(item.reference for item in node.attributes.values())
 
 
 def producer(value: Value | None, *names: str) -> Node | None:

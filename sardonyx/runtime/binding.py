@@ -1,14 +1,14 @@
 """Inputs and outputs bound to memory before a run."""
 
 import ctypes
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.dtypes import data_type, from_numpy
 from sardonyx.errors import InputError
-from sardonyx.runtime.values import OrtValue, require_cpu
+from sardonyx.runtime.values import OrtValue, element_kind, plain, require_cpu
 
 if TYPE_CHECKING:
     from sardonyx.runtime.session import InferenceSession
@@ -52,7 +52,7 @@ class IOBinding:
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Feed a value."""
-        self._inputs[name] = ortvalue.numpy()
+        self._inputs[name] = plain(ortvalue)
 
     def bind_output(
         self,
@@ -82,6 +82,10 @@ class IOBinding:
         """The outputs of the last run."""
         return list(self._results)
 
+    def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:
+        """The outputs of the last run."""
+        return list(self._results)
+
     def copy_outputs_to_cpu(self) -> list[Any]:
         """The outputs of the last run, as arrays."""
         return [value.numpy() for value in self._results]
@@ -101,19 +105,33 @@ class IOBinding:
     def accept(self, results: list[Any]) -> None:
         """Take over the results of a run: into bound memory where there is some."""
         self._results = []
-        bound = list(self._outputs.values()) or [None] * len(results)
-        for place, result in zip(bound, results, strict=True):
+        bound = self._outputs or {f"output {at}": None for at in range(len(results))}
+        for (name, place), result in zip(bound.items(), results, strict=True):
             if place is None:
                 self._results.append(OrtValue(result))
-            else:
+                continue
+            try:
                 place.update_inplace(result)
-                self._results.append(place)
+            except InputError as error:
+                raise InputError(
+                    f"output '{name}' does not fit what it is bound to: {error.what}",
+                    hint="bind memory of the output's type and shape",
+                ) from None
+            self._results.append(place)
 
 
 def _memory(element_type: Any, shape: Any, address: int | None) -> NDArray[Any]:
+    """An array over memory that somebody else owns."""
     if element_type is None or shape is None or address is None:
         raise InputError("binding memory needs its element type, shape and address")
-    kind = data_type(element_type) if isinstance(element_type, int) else from_numpy(element_type)
-    count = int(np.prod(shape, dtype=np.int64))
-    raw = (ctypes.c_char * (count * kind.numpy.itemsize)).from_address(int(address))
-    return np.frombuffer(memoryview(raw), kind.numpy).reshape(shape)
+    kind = element_kind(element_type)
+    sizes = [int(size) for size in shape]
+    if any(size < 0 for size in sizes) or kind.kind == "O":
+        raise InputError(f"memory cannot hold {kind} of the shape {sizes}")
+    length = math.prod(sizes) * kind.itemsize
+    if not length:
+        return np.empty(sizes, kind)
+    if not address:
+        raise InputError("the address of the bound memory is 0", hint="pass a tensor's data_ptr()")
+    raw = (ctypes.c_char * length).from_address(int(address))
+    return np.frombuffer(memoryview(raw), kind).reshape(sizes)

@@ -1,4 +1,4 @@
-"""Compare runs of one model: how far outputs differ, and at which node that begins."""
+"""Compare runs of models: how far outputs differ, and at which node that begins."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -102,6 +102,65 @@ def _compare_arrays(name: str, ours: Any, theirs: Any, rtol: float, atol: float)
     return Difference(name, largest, largest / scale if scale else largest, agrees)
 
 
+def bisect(
+    first: Model,
+    second: Model | OpenSession,
+    inputs: Mapping[str, Any],
+    *,
+    rtol: float = 1e-3,
+    atol: float = 1e-5,
+) -> Comparison:
+    """Compare two models, or a model with itself in another runtime, and find where they part.
+
+    `second` is a model, or what makes a session of a model's bytes. Where outputs differ,
+    `first_node` is the first node in the order of execution whose result differs from the value of
+    the same name; of two models, it is the second's.
+
+    >>> import sardonyx as sx
+    >>> text = '''<ir_version: 8, opset_import: ["": 18]>
+    ... g (float[2] x) => (float[2] y) { a = Exp(x) b = Neg(a) y = Abs(b) }'''
+    >>> one, other = sx.load_text(text), sx.load_text(text.replace("Neg(a)", "Ceil(a)"))
+    >>> sx.bisect(one, other, {"x": np.array([0.5, 1.5], np.float32)}).first_node
+    "node of 'b' (Ceil)"
+    """
+    if not isinstance(second, Model):
+        return compare_runs(first, inputs, second, rtol=rtol, atol=atol)
+    twins = clone_model(first), clone_model(second)
+    graphs = [twin.graph for twin in twins if twin.graph is not None]
+    if len(graphs) != 2 or len(graphs[0].outputs) != len(graphs[1].outputs):
+        raise InputError("the models do not have the same number of outputs")
+    for graph in graphs:
+        sort_graph(graph)
+    names = [value.name for value in graphs[1].outputs]
+    outputs = _compare_lists(names, *_run_both(twins, inputs), rtol, atol)
+    if all(item.agrees for item in outputs):
+        return Comparison(outputs)
+    made = [{value.name: value for node in graph.nodes for value in node.outputs if value.name}
+            for graph in graphs]  # fmt: skip
+    shared = [name for name in made[1] if name in made[0]]
+    for graph, values in zip(graphs, made, strict=True):
+        graph.outputs[:] = [values[name] for name in shared]
+    for item in _compare_lists(shared, *_run_both(twins, inputs), rtol, atol):
+        node = made[1][item.name].producer
+        if not item.agrees and node is not None:
+            return Comparison(outputs, node.where(), item)
+    return Comparison(outputs)
+
+
+def _run_both(models: Sequence[Model], inputs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    one, other = (InferenceSession(model).run(None, dict(inputs)) for model in models)
+    return one, other
+
+
+def _compare_lists(
+    names: Sequence[str], ours: Sequence[Any], theirs: Sequence[Any], rtol: float, atol: float
+) -> tuple[Difference, ...]:
+    return tuple(
+        compare_values(name, mine, other, rtol=rtol, atol=atol)
+        for name, mine, other in zip(names, ours, theirs, strict=True)
+    )
+
+
 def compare_runs(
     model: Model,
     feeds: Mapping[str, Any],
@@ -127,10 +186,7 @@ def compare_runs(
     names = [value.name for value in model.graph.outputs]
     ours = InferenceSession(model).run(None, feeds)
     theirs = open_session(to_bytes(model)).run(None, dict(feeds))
-    outputs = tuple(
-        compare_values(name, mine, other, rtol=rtol, atol=atol)
-        for name, mine, other in zip(names, ours, theirs, strict=True)
-    )
+    outputs = _compare_lists(names, ours, theirs, rtol, atol)
     result = Comparison(outputs)
     if result.agrees or not locate:
         return result

@@ -17,6 +17,7 @@ from sardonyx.graph import MapType, Model, OptionalType, SequenceType, TensorTyp
 
 FILLS = ("random", "zeros", "ones")
 """The ways in which inputs are made up."""
+ARRAYS = (".npy", ".npz")
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
 
@@ -125,6 +126,11 @@ def read_input(path: Path, value: Value) -> Any:
         return _fit_sound(_read_sound(path), value)
     if suffix in IMAGES:
         return _read_image(path, value)
+    if suffix not in ARRAYS:
+        raise InputError(
+            f"'{path}' is no kind of file that inputs are read from",
+            hint=f"give one of: {' '.join((*ARRAYS, '.pb', '.json', '.wav', *IMAGES))}",
+        )
     arrays = read_arrays(path)
     if len(arrays) > 1 and value.name not in arrays:
         raise InputError(

@@ -1,12 +1,16 @@
 """Options of sessions and runs, with onnxruntime's names and defaults."""
 
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, IntEnum
-from logging import getLogger
+from logging import DEBUG, INFO, getLogger
 from typing import Any
 
 from sardonyx.errors import InputError
+from sardonyx.ops.operator import Operator
 
 _log = getLogger("sardonyx")
+SEVERITIES = (10, 20, 30, 40, 50)
+"""Levels of `logging` for onnxruntime's severities: verbose, info, warning, error, fatal."""
 
 
 class GraphOptimizationLevel(IntEnum):
@@ -35,10 +39,15 @@ class ExecutionOrder(Enum):
 
 
 class _Entries:
-    """Configuration entries by key."""
+    """Configuration entries by key, and a log of one's own severity."""
+
+    __slots__ = ("_entries", "log_severity_level", "log_verbosity_level", "logid")
 
     def __init__(self) -> None:
         self._entries: dict[str, str] = {}
+        self.log_severity_level = -1
+        self.log_verbosity_level = 0
+        self.logid = ""
 
     def _set(self, key: str, value: str) -> None:
         self._entries[str(key)] = str(value)
@@ -47,13 +56,46 @@ class _Entries:
         try:
             return self._entries[key]
         except KeyError:
-            raise InputError(f"there is no configuration entry '{key}'") from None
+            raise InputError(
+                f"there is no configuration entry '{key}'", hint="add the entry before it is read"
+            ) from None
+
+    def entry(self, key: str, default: str = "") -> str:
+        """A configuration entry, or what stands for it where none was added."""
+        return self._entries.get(key, default)
+
+    def say(self, level: int, message: str, *arguments: Any) -> None:
+        """Log, unless these options want only what is more severe."""
+        chosen = self.log_severity_level
+        if 0 <= chosen < len(SEVERITIES) and level < SEVERITIES[chosen]:
+            return
+        _log.log(level, f"[{self.logid}] {message}" if self.logid else message, *arguments)
+
+
+WITHOUT_EFFECT = {
+    "enable_cpu_mem_arena": "inner values share one block of memory, and outputs have their own",
+    "enable_mem_pattern": "memory is always planned before a run",
+    "enable_mem_reuse": "memory is always used again",
+    "execution_mode": "kernels run one after another, each on all threads",
+    "execution_order": "kernels run in the order of the plan",
+    "inter_op_num_threads": "kernels run one after another, each on intra_op_num_threads",
+}
+"""Fields that are accepted, and what is done whatever they say."""
+
+KNOWN_ENTRIES = frozenset({
+    "optimization.disable_specified_optimizers", "session.disable_cpu_ep_fallback",
+    "session.load_model_format", "session.save_model_format", "session.disable_quant_qdq",
+    "session.optimized_model_external_initializers_file_name",
+    "session.optimized_model_external_initializers_min_size_in_bytes",
+    "sardonyx.cache", "sardonyx.cache_limit",
+})  # fmt: skip
+"""Configuration entries that change something."""
 
 
 class SessionOptions(_Entries):
     """How a session is made: every field and method of onnxruntime's class.
 
-    What has no meaning here (arenas, memory patterns) is accepted.
+    What has no meaning here (arenas, memory patterns) is accepted; the session says so in the log.
 
     >>> options = SessionOptions()
     >>> options.intra_op_num_threads = 2
@@ -61,6 +103,15 @@ class SessionOptions(_Entries):
     >>> options.free_dimensions
     {'batch': 1}
     """
+
+    __slots__ = (
+        "cancelled", "denoted_dimensions", "enable_cpu_mem_arena", "enable_mem_pattern",
+        "enable_mem_reuse", "enable_profiling", "execution_mode", "execution_order",
+        "external_files", "free_dimensions", "graph_optimization_level", "initializers",
+        "inter_op_num_threads", "intra_op_num_threads", "operators", "optimized_model_filepath",
+        "profile_file_prefix", "provider_choices", "use_deterministic_compute",
+        "use_per_session_threads",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,9 +126,6 @@ class SessionOptions(_Entries):
         self.inter_op_num_threads = 0
         self.use_per_session_threads = True
         self.use_deterministic_compute = False
-        self.log_severity_level = -1
-        self.log_verbosity_level = 0
-        self.logid = ""
         self.optimized_model_filepath = ""
         self.profile_file_prefix = "onnxruntime_profile_"
         self.free_dimensions: dict[str, int] = {}
@@ -86,7 +134,12 @@ class SessionOptions(_Entries):
         """Sizes of symbolic dimensions, by their denotations."""
         self.initializers: dict[str, Any] = {}
         """Arrays that take the place of the model's constants."""
+        self.external_files: dict[str, Any] = {}
+        """What files beside the model hold, by their names, where it is in memory already."""
+        self.operators: list[type[Operator]] = []
+        """Custom operators."""
         self.provider_choices: list[tuple[str, dict[str, str]]] = []
+        self.cancelled = False
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Set a configuration entry."""
@@ -108,49 +161,114 @@ class SessionOptions(_Entries):
         """Use this value (an OrtValue or array) for a constant."""
         self.initializers[name] = value
 
-    def add_external_initializers(self, names: list[str], values: list[Any]) -> None:
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[Any]) -> None:
         """Use these values for constants whose data lies in other files."""
+        if len(names) != len(values):
+            raise InputError(f"there are {len(names)} names and {len(values)} values")
         self.initializers.update(zip(names, values, strict=True))
 
-    def add_provider(self, name: str, options: dict[str, str] | None = None) -> None:
-        """Prefer a provider, after those added before."""
-        self.provider_choices.append((name, dict(options or {})))
+    def add_external_initializers_from_files_in_memory(
+        self, names: Sequence[str], buffers: Sequence[Any], sizes: Sequence[int]
+    ) -> None:
+        """Read constants from these buffers where the model names files called so."""
+        if not len(names) == len(buffers) == len(sizes):
+            raise InputError("file names, buffers and sizes must be equally many")
+        for name, buffer, size in zip(names, buffers, sizes, strict=True):
+            self.external_files[name] = memoryview(buffer).cast("B")[:size]
 
-    def has_providers(self) -> bool:
-        """True where providers were added."""
-        return bool(self.provider_choices)
+    def register_operators(self, *operators: type[Operator]) -> None:
+        """Use custom operators: classes, or what `custom_operator` and `c_operator` make.
+
+        >>> import sardonyx as sx
+        >>> options = SessionOptions()
+        >>> options.register_operators(sx.custom_operator("1(x: T) -> y: T; T: floats")(abs))
+        >>> options.operators[0].name
+        'abs'
+        """
+        self.operators.extend(operators)
 
     def register_custom_ops_library(self, path: str) -> None:
         """Libraries of another runtime's compiled operators cannot be loaded."""
         raise InputError(
             f"'{path}' is a library for onnxruntime, which cannot be used here",
-            hint="write the operators as Python classes, and pass them as operators=[...]",
+            hint="register Python or C functions instead: SessionOptions.register_operators",
         )
 
+    def add_provider(self, name: str, options: Mapping[str, str] | None = None) -> None:
+        """Prefer a provider, after those added before."""
+        self.provider_choices.append((name, dict(options or {})))
+
+    def add_provider_for_devices(
+        self, devices: Sequence[Any], options: Mapping[str, str] | None = None
+    ) -> None:
+        """Prefer the provider of these devices, after those added before."""
+        for device in devices:
+            self.add_provider(device.ep_name, options)
+
+    def has_providers(self) -> bool:
+        """True where providers were added."""
+        return bool(self.provider_choices)
+
+    def set_provider_selection_policy(self, policy: Any) -> None:
+        """Accepted: there is one device."""
+        self.say(INFO, "the selection policy %s has no effect: there is only the CPU", policy)
+
+    def set_provider_selection_policy_delegate(self, delegate: Callable[..., Any]) -> None:
+        """Accepted: there is one device."""
+        self.say(INFO, "the selection delegate has no effect: there is only the CPU")
+
     def set_load_cancellation_flag(self, cancel: bool) -> None:
-        """Accepted: loading takes too little time to be cancelled."""
-        _log.info("set_load_cancellation_flag(%s) has no effect", cancel)
+        """With True, a session that is being made with these options stops being made."""
+        self.cancelled = bool(cancel)
+
+    def set_ep_context_data_read_func(self, function: Any, limit: int = 0) -> None:
+        """Accepted: no provider here keeps data of its own in a model."""
+        self.say(INFO, "set_ep_context_data_read_func has no effect")
+
+    def clear_ep_context_data_read_func(self) -> None:
+        """Accepted: no provider here keeps data of its own in a model."""
+
+    def log_what_has_no_effect(self) -> None:
+        """Say which fields and entries were set and change nothing."""
+        default = SessionOptions()
+        for name, reason in WITHOUT_EFFECT.items():
+            if getattr(self, name) != getattr(default, name):
+                self.say(INFO, "SessionOptions.%s has no effect: %s", name, reason)
+        for key in self._entries.keys() - KNOWN_ENTRIES:
+            self.say(INFO, "the configuration entry %s has no effect", key)
 
 
 class RunOptions(_Entries):
-    """Options of one run. With `terminate = True` runs given these options are refused.
+    """Options of one run. `terminate = True`, also set while it goes on, ends it with an error.
 
     >>> RunOptions().terminate
     False
     """
 
+    __slots__ = ("adapters", "only_execute_path_to_fetches", "terminate")
+
     def __init__(self) -> None:
         super().__init__()
-        self.log_severity_level = -1
-        self.log_verbosity_level = 0
-        self.logid = ""
         self.only_execute_path_to_fetches = False
         self.terminate = False
+        self.adapters: list[Any] = []
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Set a configuration entry."""
         self._set(key, value)
+        self.say(DEBUG, "the entry %s of a run has no effect", key)
 
     def get_run_config_entry(self, key: str) -> str:
         """A configuration entry."""
         return self._get(key)
+
+    def add_active_adapter(self, adapter: Any) -> None:
+        """Feed an adapter's `parameters` too; what is fed by itself comes before them."""
+        self.adapters.append(adapter)
+
+    def with_adapters(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What is fed, with the arrays of active adapters."""
+        found: dict[str, Any] = {}
+        for adapter in self.adapters:
+            found |= adapter.parameters
+        return found | dict(feeds) if found else feeds

@@ -1,84 +1,192 @@
 """Execution providers: who runs a model, chosen by name."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from logging import INFO, WARNING
 from typing import Any, Protocol
 
-from sardonyx.compiler.program import compile_model
-from sardonyx.errors import UnsupportedError
-from sardonyx.graph import Model, Value
+from sardonyx.compiler.program import Program, Settings
+from sardonyx.compiler.specialize import Specialized
+from sardonyx.errors import InputError, UnsupportedError
+from sardonyx.graph import Graph, SparseTensorType, Value
+from sardonyx.graph.clone import clone_model
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.evaluate import Evaluator
+from sardonyx.runtime.caching import open_cache
+from sardonyx.runtime.defaults import PROCESS
+from sardonyx.runtime.feeds import constants_of
 from sardonyx.runtime.options import SessionOptions
+from sardonyx.runtime.prepare import optimize_model
 from sardonyx.runtime.processors import thread_limits
+from sardonyx.runtime.profile import Computed
+from sardonyx.runtime.progress import signs_of_life
+from sardonyx.runtime.source import ModelSource
+from sardonyx.runtime.watching import Watcher
 
 Observe = Callable[[Value, Any], None]
+MOST_TAPPED = 4
+"""Programs with further outputs that are remembered, the latest ones."""
 
 
 class Runner(Protocol):
     """A model made ready to run by some provider; safe to run from many threads at once."""
 
+    constants: frozenset[int]
+    """Identities of arrays that results may be and that belong to the model."""
+    sparse: frozenset[str]
+    """Outputs to return as sparse tensors."""
+
     def run(
-        self,
-        outputs: Sequence[str] | None,
-        inputs: Mapping[str, Any],
-        *,
-        observe: Observe | None = None,
-    ) -> list[Any]:
-        """Run once; `observe` is told of every value as it is made."""
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
+        watcher: Watcher | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """Run once; outputs may be any values of the main graph, by name."""
+        ...
+
+    def collect(
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Run once, and return inner values whose names are wanted too."""
         ...
 
     def explain(self) -> list[tuple[str, str]]:
         """Each node with what runs it."""
         ...
 
+    def computed(self) -> dict[str, Computed]:
+        """What each kernel computes."""
+        ...
+
+    def order(self) -> list[tuple[str, str]]:
+        """The name of each node, and of its kernel; no name where its reference runs."""
+        ...
+
 
 class ReferenceRunner:
     """Runs each operator's reference, one node after another."""
 
-    def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
-        self._evaluator = Evaluator(model, catalog=catalog)
-        self.graph = self._evaluator.graph
+    def __init__(
+        self, source: ModelSource, catalog: Catalog | None, options: SessionOptions
+    ) -> None:
+        self._evaluator = Evaluator(source.model, catalog=catalog, seed=PROCESS.seed)
+        self.model, self.graph = self._evaluator.model, self._evaluator.graph
+        self.constants = constants_of(source.model)
+        self.sparse = sparse_names(self.graph.outputs)
 
     def run(
-        self,
-        outputs: Sequence[str] | None,
-        inputs: Mapping[str, Any],
-        *,
-        observe: Observe | None = None,
-    ) -> list[Any]:
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
+        watcher: Watcher | None = None,
+    ) -> list[Any]:  # fmt: skip
         """Run once."""
+        observe = None if watcher is None else watcher.observe
         return self._evaluator.run(outputs, inputs, observe=observe)
+
+    def collect(
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Run once, and return inner values whose names are wanted too."""
+        kept: dict[str, Any] = {}
+
+        def keep(value: Value, item: Any) -> None:
+            if value.name and wanted.search(value.name):
+                kept[value.name] = item
+
+        return self._evaluator.run(outputs, inputs, observe=keep), kept
 
     def explain(self) -> list[tuple[str, str]]:
         """Each node runs its reference."""
         return [(node.where(), "reference") for node in self.graph.nodes]
 
+    def computed(self) -> dict[str, Computed]:
+        """There are no kernels."""
+        return {}
+
+    def order(self) -> list[tuple[str, str]]:
+        """The name of each node."""
+        return [(node.where(), "") for node in self.graph.nodes]
+
 
 class CompiledRunner:
     """Runs the model as native code; what has no native form runs its reference in between."""
 
-    def __init__(self, model: Model, catalog: Catalog, options: SessionOptions) -> None:
-        asked = options.intra_op_num_threads
-        threads = asked if asked > 0 else thread_limits().threads
-        self._program = compile_model(model, threads=threads, catalog=catalog)
+    def __init__(
+        self, source: ModelSource, catalog: Catalog | None, options: SessionOptions
+    ) -> None:
+        self._source, self._catalog, self._options = source, catalog, options
+        asked = options.intra_op_num_threads or PROCESS.threads
+        self._settings = Settings(
+            threads=asked if asked > 0 else thread_limits().threads,
+            catalog=catalog,
+            cache=open_cache(options),
+            seed=PROCESS.seed,
+        )
+        with signs_of_life("compiling the model", options):
+            self._program = self._compile_optimized()
+        self.constants: frozenset[int] = frozenset()
+        self.sparse = sparse_names(self._program.output_values)
         self._places = {name: place for place, name in enumerate(self._program.output_names)}
-        self._model, self._catalog, self._options = model, catalog, options
+        self._tapped: OrderedDict[tuple[str, ...], Program | Specialized] = OrderedDict()
         self._reference: ReferenceRunner | None = None
 
+    def _compile_optimized(self) -> Program | Specialized:
+        """The program of the optimized model; the cache knows it by the model as it was."""
+        cache = self._settings.cache
+        identity = "" if cache is None else self._source.identity(cache)
+        return self._settings.open(
+            lambda: optimize_model(self._source.model, self._options, self._catalog), identity
+        )
+
     def run(
-        self,
-        outputs: Sequence[str] | None,
-        inputs: Mapping[str, Any],
-        *,
-        observe: Observe | None = None,
-    ) -> list[Any]:
-        """Run once; where inner values are asked for, on the reference, since only it has them."""
-        if observe is not None or any(name not in self._places for name in outputs or ()):
-            if self._reference is None:
-                self._reference = ReferenceRunner(self._model, self._catalog, self._options)
-            return self._reference.run(outputs, inputs, observe=observe)
-        results = self._program.run(inputs)
-        return results if outputs is None else [results[self._places[name]] for name in outputs]
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
+        watcher: Watcher | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """Run once; a program that has inner values as outputs is made where these are wanted."""
+        program, places = self._program, self._places
+        if outputs is not None:
+            further = tuple(name for name in outputs if name not in places)
+            if further:
+                program = self._tap(further)
+                places = {name: place for place, name in enumerate(program.output_names)}
+        results = program.run(inputs, watcher)
+        return results if outputs is None else [results[places[name]] for name in outputs]
+
+    def collect(
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Run once; inner values of subgraphs come from the reference, since only it has them."""
+        graph = self._whole().graph
+        named = [value.name for value in graph.values() if value.name]
+        names = list(dict.fromkeys(name for name in named if wanted.search(name)))
+        chosen = list(self._places) if outputs is None else list(outputs)
+        found = self.run([*chosen, *names], inputs)
+        kept = dict(zip(names, found[len(chosen) :], strict=True))
+        if any(wanted.search(name) for name in _inner_names(graph)):
+            kept = self._whole().collect(outputs, inputs, wanted)[1] | kept
+        return found[: len(chosen)], kept
+
+    def _whole(self) -> ReferenceRunner:
+        if self._reference is None:
+            self._reference = ReferenceRunner(self._source, self._catalog, self._options)
+        return self._reference
+
+    def _tap(self, names: tuple[str, ...]) -> Program | Specialized:
+        """The program with further outputs; not optimized, so that every value is there."""
+        program = self._tapped.get(names)
+        if program is None:
+            twin = clone_model(self._whole().model)
+            assert twin.graph is not None
+            known = {value.name: value for value in twin.graph.values()}
+            for name in names:
+                if name not in known:
+                    have = ", ".join(self._places)
+                    raise InputError(f"the model has no output '{name}'", hint=f"it has: {have}")
+                twin.graph.outputs.append(known[name])
+            self._options.say(INFO, "compiling again, with %d inner values", len(names))
+            program = self._tapped[names] = self._settings.compile(twin)
+            while len(self._tapped) > MOST_TAPPED:
+                self._tapped.popitem(last=False)
+        return program
 
     def explain(self) -> list[tuple[str, str]]:
         """Each node with its kernel and the nodes fused into it, or why it has none."""
@@ -90,9 +198,38 @@ class CompiledRunner:
             rows.append((f"{item.operator} {item.node}".strip(), text))
         return rows
 
+    def computed(self) -> dict[str, Computed]:
+        """What each kernel computes."""
+        found: dict[str, Computed] = {}
+        for item in self._program.explain():
+            former = found.get(item.kernel, Computed((), ()))
+            found[item.kernel] = Computed(
+                (*former.nodes, item.node), (*former.operators, item.operator)
+            )
+        return found
 
-PROVIDERS: dict[str, Callable[[Model, Catalog, SessionOptions], Runner]] = {
-    "ReferenceExecutionProvider": ReferenceRunner,
+    def order(self) -> list[tuple[str, str]]:
+        """The name of each node, and of its kernel."""
+        return [(item.node, item.kernel) for item in self._program.explain()]
+
+
+def sparse_names(outputs: Iterable[Value]) -> frozenset[str]:
+    """The outputs that are sparse tensors."""
+    return frozenset(value.name for value in outputs if isinstance(value.type, SparseTensorType))
+
+
+def _inner_names(graph: Graph) -> set[str]:
+    """Names of values inside of nodes' subgraphs."""
+    inner = [part for part in graph.walk() if part is not graph]
+    return {value.name for part in inner for value in part.values() if value.name}
+
+
+CPU = "CPUExecutionProvider"
+REFERENCE = "ReferenceExecutionProvider"
+
+PROVIDERS: dict[str, Callable[[ModelSource, Catalog | None, SessionOptions], Runner]] = {
+    CPU: ReferenceRunner,
+    REFERENCE: ReferenceRunner,
     "CompiledExecutionProvider": CompiledRunner,
 }
 """Providers by name, in the order of preference. The compiler is young: large graphs with dynamic
@@ -103,20 +240,58 @@ def get_available_providers() -> list[str]:
     """The providers a session can use here, the preferred one first.
 
     >>> get_available_providers()
-    ['ReferenceExecutionProvider', 'CompiledExecutionProvider']
+    ['CPUExecutionProvider', 'ReferenceExecutionProvider', 'CompiledExecutionProvider']
     """
     return list(PROVIDERS)
 
 
-def choose_providers(wanted: Sequence[Any] | None) -> list[str]:
-    """Wanted providers that are known; `CPUExecutionProvider` is the preferred one here."""
-    names = [item if isinstance(item, str) else item[0] for item in wanted or PROVIDERS]
-    preferred = get_available_providers()[0]
-    spelled = [preferred if name == "CPUExecutionProvider" else name for name in names]
-    known = [name for name in spelled if name in PROVIDERS]
-    if not known:
+def choose_providers(
+    wanted: Sequence[Any] | None, provider_options: Sequence[Mapping[Any, Any]] | None,
+    options: SessionOptions,
+) -> dict[str, dict[str, str]]:  # fmt: skip
+    """Wanted providers that are known, with their options; the preferred one for none.
+
+    >>> choose_providers(["CUDAExecutionProvider", (CPU, {})], None, SessionOptions())
+    {'CPUExecutionProvider': {}}
+    """
+    pairs = [(item, {}) if isinstance(item, str) else tuple(item) for item in wanted or [CPU]]
+    if provider_options:
+        if len(provider_options) != len(pairs):
+            raise InputError(
+                f"there are {len(pairs)} providers and {len(provider_options)} sets of options"
+            )
+        given = zip(pairs, provider_options, strict=True)
+        pairs = [(name, dict(more)) for (name, _), more in given]
+    chosen: dict[str, dict[str, str]] = {}
+    for name, more in pairs:
+        if name not in PROVIDERS:
+            continue
+        for key in more:
+            options.say(INFO, "the option %s of %s has no effect", key, name)
+        chosen.setdefault(name, {str(key): str(value) for key, value in more.items()})
+    if not chosen:
         raise UnsupportedError(
-            f"none of the providers {names} is available",
+            f"none of the providers {[name for name, _ in pairs]} is available",
             hint=f"available are: {', '.join(get_available_providers())}",
         )
-    return list(dict.fromkeys(known))
+    missing = [name for name, _ in pairs if name not in PROVIDERS]
+    if missing:
+        options.say(WARNING, "not available: %s; %s runs", ", ".join(missing), next(iter(chosen)))
+    return chosen
+
+
+def make_runner(
+    chosen: dict[str, dict[str, str]], source: ModelSource, catalog: Catalog | None,
+    options: SessionOptions, *, fallback: bool,
+) -> Runner:  # fmt: skip
+    """The first provider's runner. Where that cannot take the model, the reference's runs it, with
+    a warning; an error without `fallback`."""
+    first = next(iter(chosen))
+    try:
+        return PROVIDERS[first](source, catalog, options)
+    except UnsupportedError as error:
+        if not fallback or PROVIDERS[first] is ReferenceRunner:
+            raise
+        options.say(WARNING, "the slow reference runs this model: %s", error)
+        chosen.setdefault(REFERENCE, {})
+        return ReferenceRunner(source, catalog, options)

@@ -2,64 +2,31 @@
 
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from logging import getLogger
-from pathlib import Path
+from copy import deepcopy
+from logging import INFO
 from typing import Any
 
 import numpy as np
 
-from sardonyx.errors import EvaluationError, InputError, SardonyxError
+from sardonyx.errors import CancelledError, InputError, SardonyxError
 from sardonyx.format.load import load
-from sardonyx.format.save import save, to_bytes
-from sardonyx.graph import (
-    MapType,
-    Model,
-    OptionalType,
-    SequenceType,
-    SparseTensorType,
-    Tensor,
-    TensorType,
-    Type,
-    Value,
-)
-from sardonyx.graph.clone import clone_model
-from sardonyx.graph.types import element_text
+from sardonyx.format.save import to_bytes
+from sardonyx.graph import Model, Type
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.operator import Operator
 from sardonyx.runtime.binding import IOBinding
+from sardonyx.runtime.describe import ModelMetadata, NodeArg, describe_model, describe_value
+from sardonyx.runtime.feeds import identities, in_one_piece, make_ready, own
 from sardonyx.runtime.options import RunOptions, SessionOptions
-from sardonyx.runtime.profile import Profile
-from sardonyx.runtime.providers import PROVIDERS, Runner, choose_providers
-from sardonyx.runtime.values import OrtValue, plain
-
-_log = getLogger("sardonyx")
-
-
-@dataclass(frozen=True, slots=True)
-class NodeArg:
-    """An input or output of a model: its name, its type as text, and its shape.
-
-    Sizes in `shape` are numbers, names of symbolic dimensions, or None.
-    """
-
-    name: str
-    type: str
-    shape: list[int | str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelMetadata:
-    """What a model says about itself."""
-
-    producer_name: str
-    graph_name: str
-    graph_description: str
-    domain: str
-    description: str
-    version: int
-    custom_metadata_map: dict[str, str]
+from sardonyx.runtime.prepare import read_model, write_optimized
+from sardonyx.runtime.profile import Recording, RunProfile, make_profile
+from sardonyx.runtime.providers import Runner, choose_providers, make_runner
+from sardonyx.runtime.source import ModelSource
+from sardonyx.runtime.sparse import SparseValue
+from sardonyx.runtime.values import OrtValue
+from sardonyx.runtime.watching import Event, Watcher
 
 
 class InferenceSession:
@@ -67,6 +34,7 @@ class InferenceSession:
 
     `source` is a path, bytes, a protobuf message or a `Model`; `operators` adds custom ones.
 
+    >>> import numpy as np
     >>> import sardonyx as sx
     >>> session = sx.InferenceSession("examples/digits.onnx")
     >>> session.get_inputs()[0].name, session.get_inputs()[0].shape
@@ -81,26 +49,67 @@ class InferenceSession:
         source: Any,
         sess_options: SessionOptions | None = None,
         providers: Sequence[Any] | None = None,
-        provider_options: Sequence[dict[Any, Any]] | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
         *,
         operators: Sequence[type[Operator]] = (),
+        disabled_optimizers: Sequence[str] = (),
+        enable_fallback: bool = True,
         **ignored: Any,
     ) -> None:
         self._options = sess_options or SessionOptions()
-        self._wanted = list(providers or [name for name, _ in self._options.provider_choices])
-        self._operators = tuple(operators)
+        self._wanted = list(providers or self._options.provider_choices)
+        self._operators = (*self._options.operators, *operators)
+        self._fallback = bool(enable_fallback)
         for name in ignored:
-            _log.info("the argument %s has no effect", name)
-        model = source if isinstance(source, Model) else load(source)
-        self._model = _prepared(model, self._options)
-        self._open()
+            self._options.say(INFO, "the argument %s has no effect", name)
+        if disabled_optimizers:
+            key = "optimization.disable_specified_optimizers"
+            names = ";".join([self._options.entry(key), *disabled_optimizers])
+            self._options = deepcopy(self._options)
+            self._options.add_session_config_entry(key, names)
+        options = self._options
+        options.log_what_has_no_effect()
+        self._source = ModelSource(source, lambda: read_model(source, options), options)
+        self._open(provider_options)
+        if options.optimized_model_filepath:
+            write_optimized(self._model, options, self._catalog)
 
-    def _open(self) -> None:
-        catalog = dict(standard()) | {(item.domain, item.name): item for item in self._operators}
-        self._catalog: Catalog = catalog
-        self._providers = choose_providers(self._wanted)
-        self._runner: Runner = PROVIDERS[self._providers[0]](self._model, catalog, self._options)
-        self._profile = Profile() if self._options.enable_profiling else None
+    @property
+    def _model(self) -> Model:
+        return self._source.model
+
+    def _open(self, provider_options: Sequence[Mapping[Any, Any]] | None = None) -> None:
+        if self._options.cancelled:
+            raise CancelledError(
+                "making the session was cancelled",
+                hint="call SessionOptions.set_load_cancellation_flag(False) first",
+            )
+        self._catalog: Catalog | None = None
+        if self._operators:
+            added = {(item.domain, item.name): item for item in self._operators}
+            self._catalog = standard() | added
+        self._providers = choose_providers(self._wanted, provider_options, self._options)
+        fallback = self._fallback and self._options.entry("session.disable_cpu_ep_fallback") != "1"
+        self._runner: Runner = make_runner(
+            self._providers, self._source, self._catalog, self._options, fallback=fallback
+        )
+        start = time.perf_counter_ns()
+        self._recording = Recording(start) if self._options.enable_profiling else None
+
+    def _ready(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """What is fed as runs take it; the model is looked at only for what is no array."""
+        found = {}
+        for name, item in feeds.items():
+            if type(item) is np.ndarray:
+                found[name] = in_one_piece(item)
+            else:
+                found[name] = make_ready(name, self._type(name), item)
+        return found
+
+    def _type(self, name: str) -> Type | None:
+        assert self._model.graph is not None
+        known = (*self._model.graph.inputs, *self._model.graph.initializers)
+        return next((value.type for value in known if value.name == name), None)
 
     def __getstate__(self) -> dict[str, Any]:
         """A session is pickled as its model: the other process makes its own program of it."""
@@ -109,12 +118,14 @@ class InferenceSession:
             "options": self._options,
             "wanted": self._wanted,
             "operators": self._operators,
+            "fallback": self._fallback,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._model = load(state["model"])
+        content = state["model"]
         self._options, self._wanted = state["options"], state["wanted"]
-        self._operators = state["operators"]
+        self._source = ModelSource(content, lambda: load(content), self._options)
+        self._operators, self._fallback = state["operators"], state["fallback"]
         self._open()
 
     def run(
@@ -129,21 +140,48 @@ class InferenceSession:
 
         `intermediates` is a regular expression: then the result is (outputs, values), where
         `values` maps the name of every inner value that it matches to what it was.
+
+        >>> import numpy as np
+        >>> import sardonyx as sx
+        >>> session = sx.InferenceSession("examples/digits.onnx")
+        >>> pixels = np.zeros((1, 64), np.float32)
+        >>> outputs, inner = session.run(None, {"pixels": pixels}, intermediates="^Gemm_1$")
+        >>> inner["Gemm_1"].shape
+        (1, 10)
         """
-        feeds = {name: plain(value) for name, value in input_feed.items()}
-        kept: dict[str, Any] = {}
-        observers: list[Callable[[Value, Any], None]] = []
-        if intermediates is not None:
-            observers.append(_collector(re.compile(intermediates), kept))
-        if run_options is not None and run_options.terminate:
-            raise EvaluationError("the run was terminated by its RunOptions")
-        if self._profile is not None:
-            observers.append(self._profile.recorder())
+        given = input_feed if run_options is None else run_options.with_adapters(input_feed)
+        feeds = self._ready(given)
         names = list(output_names) if output_names else None
-        results = self._runner.run(names, feeds, observe=_all(observers))
-        taken = {id(item) for item in feeds.values()}
-        results = [_own(item, taken) for item in results]
-        return results if intermediates is None else (results, kept)
+        taken = identities(feeds.values())
+        if intermediates is not None:
+            results, kept = self._runner.collect(names, feeds, _pattern(intermediates))
+            constants = self._runner.constants
+            kept = {name: own(item, taken, constants) for name, item in kept.items()}
+            return self._finish(names, results, taken), kept
+        watcher = self._watcher(run_options)
+        results = self._runner.run(names, feeds, watcher)
+        if self._recording is not None and watcher is not None:
+            self._recording.add(watcher.events, self._runner.computed())
+        return self._finish(names, results, taken)
+
+    def _watcher(self, options: RunOptions | None) -> Watcher | None:
+        if options is None and self._recording is None:
+            return None
+        stop = None if options is None else lambda: options.terminate
+        watcher = Watcher(stop, times=self._recording is not None)
+        watcher.require_going()
+        return watcher
+
+    def _finish(self, names: list[str] | None, results: list[Any], taken: set[int]) -> list[Any]:
+        constants, sparse = self._runner.constants, self._runner.sparse
+        owned = [own(item, taken, constants) for item in results]
+        if not sparse:
+            return owned
+        asked = [value.name for value in self.get_outputs()] if names is None else names
+        return [
+            SparseValue.from_dense(item) if name in sparse else item
+            for name, item in zip(asked, owned, strict=True)
+        ]
 
     def run_with_ort_values(
         self,
@@ -190,27 +228,26 @@ class InferenceSession:
         """The inputs to feed: those that no constant stands for."""
         assert self._model.graph is not None
         constants = set(self._model.graph.initializers)
-        return [_argument(value) for value in self._model.graph.inputs if value not in constants]
+        return [
+            describe_value(value) for value in self._model.graph.inputs if value not in constants
+        ]
 
     def get_outputs(self) -> list[NodeArg]:
         """The outputs."""
         assert self._model.graph is not None
-        return [_argument(value) for value in self._model.graph.outputs]
+        return [describe_value(value) for value in self._model.graph.outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """Constants that a feed may replace."""
         assert self._model.graph is not None
         inputs = set(self._model.graph.inputs)
-        return [_argument(value) for value in self._model.graph.initializers if value in inputs]
+        return [
+            describe_value(value) for value in self._model.graph.initializers if value in inputs
+        ]
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the model says about itself."""
-        model, graph = self._model, self._model.graph
-        assert graph is not None
-        return ModelMetadata(
-            model.producer_name, graph.name, graph.doc_string, model.domain, model.doc_string,
-            model.model_version, dict(model.metadata),
-        )  # fmt: skip
+        return describe_model(self._model)
 
     def get_providers(self) -> list[str]:
         """The providers in use."""
@@ -218,38 +255,68 @@ class InferenceSession:
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """The options of each provider in use."""
-        return {name: {} for name in self._providers}
+        return {name: dict(options) for name, options in self._providers.items()}
 
     def set_providers(
-        self, providers: Sequence[Any] | None = None, provider_options: Any = None
+        self,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
     ) -> None:
         """Make the session again with other providers."""
         self._wanted = list(providers or [])
-        self._open()
+        self._open(provider_options)
 
     def get_session_options(self) -> SessionOptions:
         """The options the session was made with."""
         return self._options
 
     def enable_fallback(self) -> None:
-        """Accepted: there is nothing to fall back from."""
+        """Let the reference run a model that the provider cannot take, as it does by default."""
+        self._fallback = True
 
     def disable_fallback(self) -> None:
-        """Accepted: there is nothing to fall back from."""
+        """Raise where a provider cannot take the model, the next time providers are set."""
+        self._fallback = False
 
     def end_profiling(self) -> str:
         """Write what was recorded as a Chrome trace, and return the file's name."""
-        if self._profile is None:
+        if self._recording is None:
             raise InputError(
                 "profiling is not enabled", hint="set SessionOptions.enable_profiling = True first"
             )
-        path = self._profile.write(self._options.profile_file_prefix)
-        self._profile = None
+        path = self._recording.write(self._options.profile_file_prefix)
+        self._recording = None
         return path
 
     def get_profiling_start_time_ns(self) -> int:
         """When profiling began."""
-        return self._profile.start if self._profile is not None else 0
+        return self._recording.start if self._recording is not None else 0
+
+    def profile(self, feeds: Mapping[str, Any], *, runs: int = 5, warmups: int = 1) -> RunProfile:
+        """Run the model some times and say how long each kernel and each node took.
+
+        Kernels run one by one for that, so that a run takes a little longer than it does otherwise.
+
+        >>> import numpy as np
+        >>> import sardonyx as sx
+        >>> session = sx.InferenceSession("examples/digits.onnx")
+        >>> profile = session.profile({"pixels": np.zeros((1, 64), np.float32)}, runs=2)
+        >>> [row.calls for row in profile.nodes]
+        [2, 2, 2, 2]
+        """
+        if runs < 1:
+            raise InputError(f"a profile of {runs} runs says nothing", hint="ask for 1 or more")
+        ready = self._ready(feeds)
+        events: list[list[Event]] = []
+        spans: list[tuple[int, int]] = []
+        for turn in range(warmups + runs):
+            watcher = Watcher(times=True)
+            start = time.perf_counter_ns()
+            self._runner.run(None, ready, watcher)
+            if turn >= warmups:
+                events.append(watcher.events)
+                spans.append((start, time.perf_counter_ns()))
+        return make_profile(events, spans, self._runner.computed(), self._runner.order())
 
     def explain(self) -> str:
         """Each node, and what runs it.
@@ -264,94 +331,10 @@ class InferenceSession:
         return "\n".join(f"{node:<{width}}    {runs}" for node, runs in rows)
 
 
-def _prepared(model: Model, options: SessionOptions) -> Model:
-    """The model with the options' constants and sizes; written out where that is asked for."""
-    twin = clone_model(model)
-    if twin.graph is None:
-        raise InputError("the model has no graph", hint="the file is empty or damaged")
-    constants = {value.name: value for value in twin.graph.initializers}
-    for name, given in options.initializers.items():
-        if name not in constants:
-            raise InputError(f"the model has no constant '{name}' to replace")
-        constants[name].tensor = Tensor(plain(given), name)
-    if options.free_dimensions or options.denoted_dimensions:
-        for value in (*twin.graph.inputs, *twin.graph.outputs):
-            value.type = _with_sizes(value.type, options)
-    if options.optimized_model_filepath:
-        save(twin, options.optimized_model_filepath)
-        _log.info("wrote %s", Path(options.optimized_model_filepath))
-    return twin
-
-
-def _with_sizes(type_: Type | None, options: SessionOptions) -> Type | None:
-    if not isinstance(type_, TensorType) or type_.shape is None:
-        return type_
-    denotations = type_.dim_denotations or (None,) * len(type_.shape)
-    shape = []
-    for size, denotation in zip(type_.shape, denotations, strict=True):
-        if isinstance(size, str) or size is None:
-            size = options.free_dimensions.get(size or "", size)  # noqa: PLW2901
-            size = options.denoted_dimensions.get(denotation or "", size)  # noqa: PLW2901
-        shape.append(size)
-    return type_.with_shape(tuple(shape))
-
-
-def _own(item: Any, taken: set[int]) -> Any:
-    """An output in memory of its own: not the model's, an input's or another output's.
-
-    `taken` holds the identities of arrays that belong to somebody, and is added to.
-    """
-    if isinstance(item, list):
-        return [_own(part, taken) for part in item]
-    if not isinstance(item, np.ndarray):
-        return item
-    if not item.flags.owndata or not item.flags.writeable or id(item) in taken:
-        item = item.copy()
-    taken.add(id(item))
-    return item
-
-
-def _collector(wanted: re.Pattern[str], kept: dict[str, Any]) -> Callable[[Value, Any], None]:
-    def collect(value: Value, item: Any) -> None:
-        if value.name and wanted.search(value.name):
-            kept[value.name] = _own(item, {id(item)})
-
-    return collect
-
-
-def _all(observers: list[Callable[[Value, Any], None]]) -> Callable[[Value, Any], None] | None:
-    if len(observers) < 2:
-        return observers[0] if observers else None
-
-    def observe(value: Value, item: Any) -> None:
-        for observer in observers:
-            observer(value, item)
-
-    return observe
-
-
-def _argument(value: Value) -> NodeArg:
-    type_ = value.type
-    shape = list(type_.shape or ()) if isinstance(type_, TensorType) else []
-    return NodeArg(value.name, type_text(type_), shape)
-
-
-def type_text(type_: Type | None) -> str:
-    """A type as onnxruntime writes it.
-
-    >>> from sardonyx.dtypes import DataType
-    >>> type_text(SequenceType(TensorType(DataType.INT64, (2,))))
-    'seq(tensor(int64))'
-    """
-    match type_:
-        case SparseTensorType():
-            return f"sparse_tensor({element_text(type_.element)})"
-        case TensorType():
-            return f"tensor({element_text(type_.element)})"
-        case SequenceType():
-            return f"seq({type_text(type_.element)})"
-        case OptionalType():
-            return f"optional({type_text(type_.element)})"
-        case MapType():
-            return f"map({element_text(type_.key)},{type_text(type_.value)})"
-    return ""
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise InputError(
+            f"'{text}' is no regular expression: {error}", hint="'.*' matches every name"
+        ) from None

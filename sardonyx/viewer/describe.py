@@ -146,9 +146,7 @@ def _bytes(tensor: Tensor | SparseTensor) -> int:
 def _about(model: Model) -> list[list[str]]:
     graphs = list(model.graphs())
     nodes = sum(len(graph.nodes) for graph in graphs)
-    parameters = 0
-    for graph in graphs:
-        parameters += sum(_size(value) for value in graph.initializers)
+    parameters = sum(map(_size, model.tensors()))
     opsets = ", ".join(f"{domain or 'ai.onnx'} {number}" for domain, number in model.opsets.items())
     producer = f"{model.producer_name} {model.producer_version}".strip()
     rows = [
@@ -165,8 +163,8 @@ def _about(model: Model) -> list[list[str]]:
     return [[cut(key, NAME_LIMIT), cut(text, TEXT_LIMIT)] for key, text in rows if text]
 
 
-def _size(value: Value) -> int:
+def _size(tensor: Tensor) -> int:
     try:
-        return value.tensor.size if isinstance(value.tensor, Tensor) else 0
+        return tensor.size
     except SardonyxError:
         return 0

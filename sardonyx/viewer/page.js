@@ -168,7 +168,8 @@ const app = {
       heat.append("fast", make("span", "scale"), "slow");
       extra.push(heat);
     }
-    const statuses = { gone: "only left", new: "only right", changed: "differs" };
+    const [left, right] = sideNames();
+    const statuses = { gone: `only ${left}`, new: `only ${right}`, changed: "differs" };
     for (const [status, title] of data.sides.length > 1 ? Object.entries(statuses) : []) {
       const key = make("span", "key");
       const mark = make("i");

@@ -181,13 +181,19 @@ function comparisonPart(view) {
     ...section(title, longList(differing, 12, ({ node, number, index }) =>
       row(colours[node.status], fullName(node), STATUS[node.status],
         () => app.jump(view, number, index)))),
-    ...section("Operators: left, right", longList(operatorChanges(), 16, (change) => {
+    ...section(`Operators: ${sideNames().join(", ")}`, longList(operatorChanges(), 16, (change) => {
       const { name, family, numbers, more } = change;
       const sign = more === 0 ? "" : ` (${more > 0 ? "+" : "−"}${Math.abs(more)})`;
       return row(familyColour(family), name, `${numbers[0]} → ${numbers[1]}${sign}`,
         () => app.search(name));
     })),
   ];
+}
+
+/* What the two models are called where there is little room. */
+function sideNames() {
+  const names = data.sides.map((side) => side.name);
+  return names.every((name) => name.length <= 16) ? names : ["left", "right"];
 }
 
 function operatorChanges() {

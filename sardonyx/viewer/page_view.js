@@ -9,11 +9,16 @@ const OPERATION = 0, INPUT = 1, OUTPUT = 2, CONSTANT = 3, OUTER = 4;
 
 const clamp = (number, low, high) => Math.min(high, Math.max(low, number));
 
-/* The type float[1,3,N] as the label 1×3×N. */
+/* The type float[1,3,min(N, 9)] as the label 1×3×min(N, 9). */
 function shapeLabel(type) {
   const found = /\[(.*)\]/.exec(type);
   if (!found) return "";
-  return found[1] === "" ? "scalar" : found[1].split(",").join("×");
+  if (found[1] === "") return "scalar";
+  let depth = 0;
+  return [...found[1]].map((letter) => {
+    depth += (letter === "(") - (letter === ")");
+    return letter === "," && !depth ? "×" : letter;
+  }).join("");
 }
 
 class View {
@@ -96,7 +101,9 @@ class View {
     edges.forEach((edge, index) => {
       if (!this.labelled[index]) return;
       const label = shapeLabel(this.graph.values[edge[2]][1]);
-      const most = Math.max(12, Math.floor((nodes[edge[0]].box[2] + 20) / 5.6));
+      const alone = this.touching[edge[1]].every((at) => at === index || edges[at][1] !== edge[1]);
+      const room = Math.max(nodes[edge[0]].box[2], alone ? nodes[edge[1]].box[2] : 0) + 20;
+      const most = Math.max(12, Math.floor(room / 5.6));
       this.labels[edge[2]] = label.length > most ? `${label.slice(0, most - 1)}…` : label;
     });
     this.hottest = nodes.reduce((most, node) => Math.max(most, node.seconds || 0), 1e-12);

@@ -26,12 +26,14 @@ def render_html(
     *,
     title: str = "",
     compare: Model | Source | None = None,
+    names: tuple[str, str] | None = None,
     profile: Mapping[str, float] | None = None,
 ) -> str:
     """A page that draws a model, works offline, and asks the network for nothing.
 
-    `compare` is a second model to show beside the first, with what differs marked. `profile` gives
-    seconds for nodes, by name or by first output, which then colour the drawing.
+    `compare` is a second model to show beside the first, with what differs marked; `names` says
+    what to call the two. `profile` gives seconds for nodes, by name or by first output, which then
+    colour the drawing.
 
     >>> import sardonyx as sx
     >>> page = render_html(sx.load("examples/digits.onnx"), title="digits")
@@ -40,13 +42,14 @@ def render_html(
     """
     models = [_opened(model)] + ([] if compare is None else [_opened(compare)])
     sides = [describe_model(item, profile) for item in models]
-    names = [_name(item) for item in models]
+    called = [_name(item) for item in models]
+    heading = title or " and ".join(dict.fromkeys(called))
     if len(sides) == 2:
         mark_differences(*sides)
-        names = names if names[0] != names[1] else ["left", "right"]
-    for side, name in zip(sides, names, strict=True):
+        called = called if called[0] != called[1] else ["left", "right"]
+        called = list(names or called)
+    for side, name in zip(sides, called, strict=True):
         side["name"] = name if len(sides) == 2 else title or name
-    heading = title or " and ".join(names)
     data = {
         "sides": sides,
         "families": [[family.key, family.title] for family in FAMILIES],

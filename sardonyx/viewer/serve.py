@@ -28,6 +28,13 @@ def serve(
     The default `port` is any free one. Only this machine can connect.
     """
     page = render_html(model, title=title, compare=compare, profile=profile)
+    serve_html(page, port=port, open_browser=open_browser, ready=ready)
+
+
+def serve_html(
+    page: str, *, port: int = 0, open_browser: bool = True, ready: Callable[[str], Any] = print
+) -> None:
+    """Serve one page until interrupted."""
     with page_server(page, port) as server:
         address = f"http://{LOOPBACK}:{server.server_port}/"
         ready(address)

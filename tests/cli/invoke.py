@@ -2,11 +2,16 @@
 
 import json
 import os
+import re
+import select
+import struct
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from sardonyx.cli.main import app
@@ -14,6 +19,9 @@ from sardonyx.cli.main import app
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits.onnx"
 DIGITS_INPUT = ROOT / "examples" / "digits_input.npy"
+
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def invoke(*words: object, code: int = 0, stdin: str | None = None) -> Result:
@@ -48,3 +56,51 @@ def process(*words: object, columns: int = 80) -> subprocess.CompletedProcess[st
         check=False,
         timeout=120,
     )
+
+
+def in_terminal(width: int, *words: object, command: tuple[str, ...] = ()) -> tuple[str, int]:
+    """What a verb, or another command, prints in a terminal so wide, and its exit code."""
+    fcntl = pytest.importorskip("fcntl")
+    pty = pytest.importorskip("pty")
+    termios = pytest.importorskip("termios")
+    mine, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    environment = {name: said for name, said in os.environ.items() if name != "COLUMNS"}
+    running = subprocess.Popen(
+        [sys.executable, *(command or ("-m", "sardonyx.cli.main")), *map(str, words)],
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        env={**environment, "TERM": "xterm"},
+        cwd=ROOT,
+    )
+    os.close(its)
+    content = b""
+    while True:
+        ready, _, _ = select.select([mine], [], [], 120)
+        try:
+            piece = os.read(mine, 1 << 16) if ready else b""
+        except OSError:
+            break
+        if not piece:
+            break
+        content += piece
+    os.close(mine)
+    return content.decode(), running.wait(60)
+
+
+def shown_lines(content: str) -> list[str]:
+    """The lines that stay in a terminal: of one that was written again and again, the last."""
+    plain = ESCAPES.sub("", content)
+    return [line.rstrip("\r").rpartition("\r")[2].rstrip() for line in plain.split("\n")]
+
+
+def verbs() -> dict[str, Any]:
+    """Every verb, those of groups too, by the words that call it."""
+    found: dict[str, Any] = {}
+    for name, command in getattr(get_command(app), "commands", {}).items():
+        inner = getattr(command, "commands", None)
+        found |= {name: command} if inner is None else {
+            f"{name} {word}": item for word, item in inner.items()
+        }  # fmt: skip
+    return found

@@ -30,6 +30,36 @@ def test_convert_opset_ir_and_form(tmp_path: Path) -> None:
         assert sx.to_bytes(sx.load(tmp_path / "back.onnx")) == sx.to_bytes(sx.load(DIGITS))
 
 
+def test_convert_floats(tmp_path: Path) -> None:
+    target = tmp_path / "half.onnx"
+    said = told("convert", DIGITS, target, "--fp16")
+    assert said["target"] == str(target) and said["file_bytes"] == target.stat().st_size
+    assert target.stat().st_size < DIGITS.stat().st_size * 0.65
+    assert sx.load(target).graph.initializers[0].tensor.dtype == sx.DataType.FLOAT16
+    invoke("convert", DIGITS, target, "--bf16", "--opset", "22")
+    assert sx.load(target).graph.initializers[0].tensor.dtype == sx.DataType.BFLOAT16
+    assert "contradict" in fails("convert", DIGITS, target, "--bf16", "--fp16")
+
+
+def test_every_verb_that_writes_tells_programs_what(tmp_path: Path) -> None:
+    first = save_text(tmp_path / "a.onnx", "a (float[n] x) => (float[n] y) { y = Neg(x) }")
+    target, text = tmp_path / "t.onnx", tmp_path / "a.onnxtxt"
+    for words in (
+        ["convert", first, target],
+        ["infer-shapes", first, target],
+        ["extract", first, target, "--inputs", "x", "--outputs", "y"],
+        ["merge", first, first, target, "--map", "y:x"],
+        ["set-metadata", first, "a=b", "--output", target],
+        ["simplify", first, target],
+        ["optimize", first, target],
+    ):
+        said = told(*words)
+        assert (said["target"], said["file_bytes"]) == (str(target), target.stat().st_size)
+    assert told("text", first, "--output", text)["target"] == str(text)
+    assert told("parse", text, target)["nodes"] == 1
+    assert "Neg (x)" in told("text", first)["text"]
+
+
 def test_convert_keeps_types_when_asked(tmp_path: Path) -> None:
     head = '<ir_version: 10, opset_import: ["": 21]>'
     text = "g (int4[n] x, float s) => (float[n] y) { y = DequantizeLinear(x, s) }"
@@ -86,7 +116,8 @@ def test_extract(tmp_path: Path) -> None:
     image = np.linspace(0, 16, 64, dtype=np.float32).reshape(1, 64)
     whole = sx.InferenceSession(str(DIGITS))
     results, inner = whole.run(None, {"pixels": image}, intermediates="Relu")
-    assert np.array_equal(sx.evaluate(model, {"Relu": inner["Relu"]})[1], results[0])
+    after = sx.evaluate(model, {"Relu": inner["Relu"]})[1]
+    np.testing.assert_allclose(after, results[0], rtol=1e-5)
     assert "no value 'nowhere'" in fails("extract", DIGITS, part, "--inputs", "pixels", "--outputs",
                                          "nowhere")  # fmt: skip
     assert "depend on the input 'pixels'" in fails(
@@ -228,6 +259,7 @@ def test_simplify_options(tmp_path: Path) -> None:
     target.unlink()
     assert "no input 'w'" in fails("simplify", source, target, "--input-shape", "w=1")
     assert "NAME=SIZE" in fails("simplify", source, target, "--input-shape", "4,6")
+    assert "negative size" in fails("simplify", source, target, "--input-shape", "x=-1,6")
     assert "empty size" in fails("simplify", source, target, "--input-shape", "x=4,,6")
     assert "no pass 'nothing'" in fails("simplify", source, target, "--skip", "nothing")
     assert "no level 9" in fails("optimize", source, target, "--level", "9")

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
+from sardonyx.cli import doctor
+from sardonyx.cli.doctor import find_problems
 from tests.cli.invoke import DIGITS, fails, invoke, told
 from tests.shared_models import FOLDER, needs_models
 
@@ -105,6 +107,34 @@ def test_show_stages(tmp_path: Path, stage: str, opset: int, operators: list[str
     assert [node.op_type for node in shown.graph.nodes] == operators
 
 
+def test_show_goes_on_into_the_compiler() -> None:
+    assert "contraction 0: Gemm, Relu" in invoke("show", DIGITS, "--after", "fuse").stdout
+    assert "define" in told("show", DIGITS, "--after", "llvm")["text"]
+
+
+def test_diff(tmp_path: Path) -> None:
+    head = "g (float[n] x) => (float[n] y)"
+    left = write_text_model(tmp_path / "a.onnx", head + "{ y = Neg(x) }")
+    right = write_text_model(tmp_path / "b.onnx", head + "{ t = Neg(x)  y = Exp(t) }")
+    assert invoke("diff", left, left).stdout == "no difference\n"
+    said = told("diff", left, right, code=1)
+    assert said["equal"] is False and said["structure"][0]["name"] == "Exp"
+    assert said["numerics"][0]["name"] == "y"
+    shown = invoke("diff", left, right, "--runs", "0", code=1).stdout
+    assert "operator  Exp" in shown and "result" not in shown
+    assert "cannot open" in fails("diff", left, tmp_path / "absent.onnx")
+
+
+def test_inspect_remarks_on_whole_numbers(tmp_path: Path) -> None:
+    model = sx.load_text(HEAD + "g (int64[n] x) => (int64[n] y) { y = Gather(w, x) }")
+    assert model.graph is not None
+    table = model.graph.add_initializer(sx.Tensor(np.arange(2048), "w"))
+    model.graph.nodes[0].replace_input(0, table)
+    sx.save(model, tmp_path / "whole.onnx")
+    warnings = told("inspect", tmp_path / "whole.onnx")["warnings"]
+    assert any("1 weights are int64 and take 16,384 bytes" in text for text in warnings)
+
+
 def test_show_leaves_large_weights_out() -> None:
     assert "float[64,32] constant = {...}" in invoke("show", DIGITS, "--after", "load").stdout
 
@@ -134,7 +164,45 @@ def test_doctor() -> None:
     said = told("doctor")
     assert said["needed"]["numpy"] == np.__version__
     assert 1 <= said["threads"] <= said["cores"]
-    assert "processor" in invoke("doctor").stdout
+    assert said["target"] in said["targets"]
+    assert set(said["targets"].values()) == {"runs"}, "the machine's own targets run"
+    assert said["problems"] == list(find_problems(said))
+
+
+def test_doctor_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = {
+        "needed": {"numpy": None},
+        "targets": {"avx512": "died of SIGILL"},
+        "target": "avx512",
+        "threads": 1,
+        "threads_because": "the quota of the container",
+        "cpu_quota": 0.5,
+        "memory_limit_bytes": 1 << 28,
+        "cache": "/caches",
+        "cache_problem": "others may write to it",
+    }
+    monkeypatch.setattr(doctor, "examine", lambda: told_facts | facts)
+    told_facts = dict.fromkeys(
+        ("sardonyx", "python", "implementation", "system", "processor"), ""
+    ) | {"features": [], "cores": 8, "memory_bytes": None, "optional": {"onnx": None}}
+    told_facts["problems"] = list(find_problems(facts))
+    shown = invoke("doctor").stdout
+    for text in ("numpy MISSING", "fails (died of SIGILL)", "has 0.5 processors", "only 256.0 MiB",
+                 "the cache /caches is not used"):  # fmt: skip
+        assert text in shown
+
+
+def test_a_probe_that_dies_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sardonyx.cli import probe
+
+    end = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
+    start = probe.subprocess.Popen
+    monkeypatch.setattr(
+        probe.subprocess,
+        "Popen",
+        lambda words, **options: start([words[0], "-c", end], **options),
+    )
+    assert set(probe.probe_targets().values()) == {"died of SIGILL"}
 
 
 def test_check_reports_each_problem_on_a_line(tmp_path: Path) -> None:
@@ -163,5 +231,6 @@ def test_bad_files(verb: str, tmp_path: Path) -> None:
 def test_mistakes() -> None:
     assert "no stage 'later'" in fails("show", DIGITS, "--after", "later")
     assert "available are" in fails("explain", DIGITS, "--provider", "Nobody")
+    assert "'n'; the dynamic dimensions are: batch" in fails("inspect", DIGITS, "--dim", "n=2")
     assert "SYMBOL=SIZE" in fails("inspect", DIGITS, "--dim", "batch")
     assert "whole number" in fails("inspect", DIGITS, "--dim", "batch=many")

@@ -124,6 +124,42 @@ def test_bench_against_a_peer(double: Path) -> None:
     assert list(said["timings"]) == ["sardonyx", "onnxruntime"]
 
 
+def test_bench_against_two_peers_with_threads_and_a_batch(double: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("openvino")
+    words = ("bench", double, "-n", "2", "--against", "onnxruntime,openvino", "--threads", "1")
+    said = told(*words, "--batch", "3")
+    assert list(said["timings"]) == ["sardonyx", "onnxruntime", "openvino"]
+    assert said["threads"] == 1
+    lines = invoke(*words).stdout.splitlines()
+    bars = [line for line in lines if line.lstrip().split(" ")[-1] == "ms" and "#" in line]
+    assert [line.split()[0] for line in bars] == ["sardonyx", "onnxruntime", "openvino"]
+
+
+def test_batch_needs_an_open_first_dimension(tmp_path: Path) -> None:
+    path = identity(tmp_path / "fixed.onnx", "float[2,3]")
+    assert "first dimension open" in fails("bench", path, "--batch", "4")
+
+
+def test_compare_with_openvino(double: Path) -> None:
+    pytest.importorskip("openvino")
+    assert told("compare", double, "--against", "openvino")["agrees"] is True
+
+
+def test_all_inputs_filled_alike(tmp_path: Path) -> None:
+    path = tmp_path / "sum.onnx"
+    text = "g (float[2] a, float[2] b) => (float[2] c) { c = Add(a, b) }"
+    sx.save(sx.load_text(HEAD + text), path)
+    assert told("run", path, "--input", "ones")["outputs"]["c"]["values"] == [2, 2]
+
+
+def test_run_shows_ranges_and_what_is_not_finite(tmp_path: Path) -> None:
+    path = identity(tmp_path / "same.onnx", "float[n]")
+    shown = invoke("run", path, "--input", "[1, 2.5, 1e400, -3]").stdout
+    assert "-3 .. 2.5, 1 not finite" in shown and "1 2.5 inf -3" in shown
+    assert "…" in invoke("run", path, "--dim", "n=100").stdout
+
+
 def test_profile_and_its_trace(double: Path, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     said = told("profile", double, "--trace", trace, "-n", "4")
@@ -138,7 +174,7 @@ def test_compare_finds_the_first_node(double: Path, monkeypatch: pytest.MonkeyPa
     """A peer that adds wrongly is caught at the addition, not at what comes behind it."""
     from types import SimpleNamespace
 
-    from sardonyx.cli import session
+    from sardonyx.cli import peers
 
     class Wrong:
         def __init__(self, content: bytes, providers: object = None) -> None:
@@ -153,7 +189,7 @@ def test_compare_finds_the_first_node(double: Path, monkeypatch: pytest.MonkeyPa
             return self._session.run(None, feeds)
 
     monkeypatch.setattr(
-        session, "import_module", lambda name: SimpleNamespace(InferenceSession=Wrong)
+        peers, "import_module", lambda name: SimpleNamespace(InferenceSession=Wrong)
     )
     said = told("compare", double, "--against", "wrong", "--input", "x=ones", code=1)
     assert said["agrees"] is False
@@ -176,8 +212,14 @@ def test_mistakes(double: Path, tmp_path: Path) -> None:
     assert "expects float[n,2]" in fails("run", double, "--input", "x=[[1, 2, 3]]")
     assert "available are" in fails("run", double, "--provider", "Nobody")
     assert "regular expression" in fails("run", double, "--intermediates", "(")
+    (tmp_path / "bad.txt").write_text("1 2")
+    assert "give one of: .npy" in fails("run", double, "--input", f"x={tmp_path / 'bad.txt'}")
+    assert "not the name of a package" in fails("bench", double, "--against", "../x")
     assert "is not installed" in fails("compare", double, "--against", "no_such_runtime")
-    assert "no InferenceSession" in fails("bench", double, "--against", "json")
+    assert "no runtime" in fails("bench", double, "--against", "json")
+    assert "dynamic dimension 'm'; the dynamic dimensions are: n" in fails(
+        "run", double, "--dim", "m=2"
+    )
     assert "cannot write" in fails("run", double, "--output", tmp_path / "no" / "out.npz")
     assert "whole number" in fails("run", double, "--dim", "n=-1")
     assert not list(tmp_path.glob("*.tmp")) and not list(tmp_path.glob(".*"))
@@ -192,10 +234,29 @@ def test_an_error_in_a_made_up_run_names_the_free_dimensions(tmp_path: Path) -> 
 
 
 def test_usage_errors_exit_with_2(double: Path) -> None:
-    for words in (["run"], ["bench", double, "-n", "0"], ["run", double, "--bogus"], ["fly"]):
+    for words in (
+        ["run"],
+        ["bench", double, "-n", "0"],
+        ["bench", double, "--threads", "0"],
+        ["run", double, "--bogus"],
+        ["view", double, "--port", "99999"],
+        ["fly"],
+    ):
         assert invoke(*words, code=2).stderr
 
 
 def test_the_recorded_image_is_a_known_digit() -> None:
     said = told("run", DIGITS, "--input", f"pixels={DIGITS_INPUT}")
     assert max(said["outputs"]["probabilities"]["values"][0]) > 0.5
+
+
+def test_compare_with_another_model(double: Path, tmp_path: Path) -> None:
+    assert told("compare", double, "--against", str(double))["agrees"] is True
+    model = sx.load(double)
+    for node in model.graph.nodes:
+        if node.op_type == "Add":
+            node.op_type = "Sub"
+    sx.save(model, tmp_path / "other.onnx")
+    other = str(tmp_path / "other.onnx")
+    said = told("compare", double, "--against", other, "--input", "x=ones", code=1)
+    assert said["first_node"] == "node of 'y' (Sub)"

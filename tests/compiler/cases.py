@@ -7,6 +7,7 @@ from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_features import CASES as FEATURES
 from tests.compiler.cases_indexing import CASES as INDEXING
 from tests.compiler.cases_products import CASES as PRODUCTS
+from tests.compiler.cases_sliding import CASES as SLIDING
 from tests.compiler.cases_structure import CASES as STRUCTURE
 
 X = normal(3, 5, 20)
@@ -249,5 +250,5 @@ CASES: list[Case] = [
     ),
 ]
 
-ALL_CASES = [*CASES, *ELEMENTS, *FEATURES, *INDEXING, *PRODUCTS, *STRUCTURE]
+ALL_CASES = [*CASES, *ELEMENTS, *FEATURES, *INDEXING, *PRODUCTS, *SLIDING, *STRUCTURE]
 """The cases of all families."""

@@ -5,14 +5,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import NDArray
 
-from sardonyx.compiler.emit_engine import Engine, host_target
+from sardonyx.compiler import emit_ir as ir
+from sardonyx.compiler.emit_engine import Engine, compile_module, host_target
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Expression
 from sardonyx.loops import Kernel, verify
+
+
+def engine_of(module: ir.Module | str, target: Target | None = None) -> Engine:
+    """A module made ready to run."""
+    target = target or host_target()
+    return Engine([compile_module(module, target)], target)
 
 
 def run_native(
@@ -26,7 +32,7 @@ def run_native(
     target = target or host_target()
     module = ir.Module()
     emit_kernel(module, "kernel", kernel, target.lanes, dots=target.dots)
-    engine = Engine(module, target)
+    engine = engine_of(module, target)
     given = dict(parameters or {})
     values = [memories[name].ctypes.data for name in kernel.memories]
     values += [given[name] for name in kernel.parameters]

@@ -3,10 +3,14 @@
 import numpy as np
 
 import sardonyx as sx
-from sardonyx.compiler.plan import Lifetime, place
+from sardonyx.compiler.build import Step
+from sardonyx.compiler.compile import build_parts
+from sardonyx.compiler.emit_engine import host_target
+from sardonyx.compiler.plan import Lifetime, arrange
 from sardonyx.compiler.program import Program, compile_model
 from sardonyx.compiler.segment import Segment
 from sardonyx.loops import kernel_text
+from sardonyx.ops.catalog import standard
 
 HEAD = '<ir_version: 10, opset_import: ["": 21]>'
 
@@ -30,9 +34,10 @@ def test_softmax_with_its_neighbours_is_one_kernel() -> None:
 
 
 def test_softmax_keeps_its_powers_in_the_result() -> None:
-    program = compiled("g (float[n,m] x) => (float[n,m] y) { y = Softmax<axis = -1>(x) }")
-    (segment,) = (step for step in program._steps if isinstance(step, Segment))
-    assert kernel_text(segment.calls[0].kernel).splitlines() == [
+    model = sx.load_text(HEAD + "g (float[n,m] x) => (float[n,m] y) { y = Softmax<axis=-1>(x) }")
+    (step,) = build_parts(model, host_target(), standard()).built.steps
+    assert isinstance(step, Step)
+    assert kernel_text(step.calls[0].kernel).splitlines() == [
         "kernel(m0, m1, m, n)",
         "  m0: float[m*n] strides [1]",
         "  m1: float[m*n] strides [1]",
@@ -116,25 +121,37 @@ def test_equal_kernels_are_compiled_once() -> None:
         " a = MatMul(x, w) b = MatMul(a, w) y = MatMul(b, w) }"
     )
     (segment,) = (step for step in program._steps if isinstance(step, Segment))
-    assert len(segment.emitted) == 6
-    assert len({call.kernel for call in segment.emitted}) == 2
+    assert len(segment.image.calls) == 6
+    assert len({kernel for kernel, _, _ in segment.image.calls}) == 2
 
 
-def test_offsets_of_what_lives_together_do_not_overlap() -> None:
+def placed(
+    arrangement: list[tuple[int, list[int]]], sizes: list[int]
+) -> tuple[dict[int, int], int]:
+    """Offsets of blocks for any sizes, and the bytes they take."""
+    offsets: dict[int, int] = {}
+    for block, below in arrangement:
+        offsets[block] = max((offsets[other] + sizes[other] for other in below), default=0)
+    return offsets, max(offset + sizes[block] for block, offset in offsets.items())
+
+
+def test_what_lives_together_does_not_overlap_whatever_its_size() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
-        sizes = [int(size) for size in rng.integers(0, 500, 12)]
         firsts = rng.integers(0, 10, 12)
-        lifetimes = [Lifetime(int(at), int(at + rng.integers(0, 4))) for at in firsts]
-        offsets, total = place(sizes, lifetimes)
-        assert all(offset % 64 == 0 for offset in offsets)
-        for a in range(12):
-            assert offsets[a] + sizes[a] <= total
-            for b in range(a):
-                apart = offsets[a] + sizes[a] <= offsets[b] or offsets[b] + sizes[b] <= offsets[a]
-                assert apart or not lifetimes[a].overlaps(lifetimes[b])
+        lives = [Lifetime(int(at), int(at + rng.integers(0, 4))) for at in firsts]
+        typical, sizes = ([int(size) for size in rng.integers(0, 500, 12)] for _ in range(2))
+        arrangement = arrange(typical, lives)
+        for size in (typical, sizes):
+            offsets, _ = placed(arrangement, size)
+            for a in range(12):
+                for b in range(a):
+                    apart = offsets[a] + size[a] <= offsets[b] or offsets[b] + size[b] <= offsets[a]
+                    together = lives[a].first <= lives[b].last and lives[b].first <= lives[a].last
+                    assert apart or not together
 
 
 def test_memory_is_used_again() -> None:
-    _, total = place([640] * 10, [Lifetime(step, step + 1) for step in range(10)])
-    assert total == 1280
+    sizes = [640] * 10
+    arrangement = arrange(sizes, [Lifetime(step, step + 1) for step in range(10)])
+    assert placed(arrangement, sizes)[1] == 1280

@@ -7,13 +7,16 @@ import pytest
 from numpy.typing import NDArray
 
 import sardonyx as sx
+from sardonyx.compiler.build import Step
+from sardonyx.compiler.compile import build_parts
+from sardonyx.compiler.emit_engine import host_target
 from sardonyx.compiler.forms import Source
 from sardonyx.compiler.kernels.reader import Packed, Place, Status
-from sardonyx.compiler.program import Program, compile_model
-from sardonyx.compiler.segment import Segment
+from sardonyx.compiler.program import compile_model
 from sardonyx.dims import Expression, Size
 from sardonyx.loops import interpret
 from sardonyx.loops.nodes import symbols
+from sardonyx.ops.catalog import standard
 from tests.compiler.case import Case, ints, normal
 
 CASES = [
@@ -35,13 +38,15 @@ CASES = [
 ]
 
 
-def run_by_meaning(program: Program, feeds: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
-    """Interpret every call of a program of one segment."""
-    (segment,) = program._steps
-    assert isinstance(segment, Segment)
+def run_by_meaning(
+    model: sx.Model, target: str | None, feeds: dict[str, NDArray[Any]]
+) -> list[NDArray[Any]]:
+    """Interpret every call of a program of one step."""
+    (step,) = build_parts(model, host_target(target), standard()).built.steps
+    assert isinstance(step, Step)
     sizes: dict[str, int] = {}
     memories: dict[Place, NDArray[Any]] = {}
-    for form in segment.inputs:
+    for form in step.inputs:
         assert isinstance(form, Source)
         memories[form] = np.ascontiguousarray(feeds[form.value.name])
         for size, number in zip(form.shape, memories[form].shape, strict=True):
@@ -66,10 +71,10 @@ def run_by_meaning(program: Program, feeds: dict[str, NDArray[Any]]) -> list[NDA
                 memories[place] = np.zeros([known(size) for size in place.shape], place.dtype.numpy)
         return memories[place]
 
-    for call in segment.calls:
+    for call in step.calls:
         given = dict(zip(call.kernel.memories, map(memory, call.places), strict=True))
         interpret(call.kernel, {name: array.reshape(-1) for name, array in given.items()}, sizes)
-    return [memories[form] for form in segment.outputs]
+    return [memories[form] for form in step.outputs]
 
 
 @pytest.mark.parametrize("target", ["generic", None])
@@ -80,7 +85,7 @@ def test_kernels_mean_what_they_compute(case: Case, target: str | None) -> None:
     program = compile_model(model, target=target, threads=1)
     expected = sx.evaluate(model, feeds)
     for found, native, wanted in zip(
-        run_by_meaning(program, feeds), program.run(feeds), expected, strict=True
+        run_by_meaning(model, target, feeds), program.run(feeds), expected, strict=True
     ):
         np.testing.assert_allclose(found.reshape(wanted.shape), wanted, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(native, wanted, rtol=1e-4, atol=1e-5)

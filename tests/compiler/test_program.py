@@ -167,7 +167,7 @@ def test_an_index_out_of_range_is_an_error_and_not_a_crash() -> None:
         x[2].tolist(),
         x[0].tolist(),
     ]
-    for bad in (3, -4, 2**40):
+    for bad in (3, -4, 2**40, -(2**40)):
         with pytest.raises(EvaluationError, match="out of range"):
             program.run({"x": x, "i": np.array([0, bad])})
     assert program.run({"x": x, "i": np.array([1])})[0].tolist() == [x[1].tolist()]
@@ -271,3 +271,16 @@ def test_what_depends_on_constants_alone_is_computed_at_once() -> None:
     assert [row.kernel for row in program.explain()] == ["constant", "constant", "map 0"]
     x = np.zeros(2, np.float32)
     np.testing.assert_allclose(program.run({"x": x})[0], np.cos([1, 4]), rtol=1e-6)
+
+
+def test_a_size_with_a_long_expression_is_told_by_what_makes_it() -> None:
+    count = 120
+    inputs = ", ".join(f"float[n{number}] x{number}" for number in range(count))
+    names = ", ".join(f"x{number}" for number in range(count))
+    model = sx.load_text(
+        f'<ir_version: 10, opset_import: ["": 21]> g ({inputs}) => (float[k] y) '
+        f"{{ a = Concat<axis = 0>({names}) b = Relu(a) c = Concat<axis = 0>(b, b) y = Neg(c) }}"
+    )
+    feeds = {f"x{number}": np.arange(number % 3, dtype=np.float32) for number in range(count)}
+    (result,) = compile_model(model, threads=1).run(feeds)
+    np.testing.assert_array_equal(result, sx.evaluate(model, feeds)[0])

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
-from sardonyx.compiler.emit_engine import Engine, host_target
 from sardonyx.compiler.emit_pool import DIALECTS, HOST, POOL_SPIN, SLOTS, emit_pool
 from sardonyx.compiler.processors import SHARES
 from sardonyx.compiler.program import compile_model
 from sardonyx.compiler.threads import POOL, Pool, Team
+from tests.compiler.native import engine_of
 from tests.compiler.sharing import feeds, shared_model
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -168,7 +168,7 @@ exit:
 
 
 def test_no_piece_is_lost_or_done_twice_however_quick_jobs_are(pool: Pool) -> None:
-    engine, jobs = Engine(COUNTING, host_target()), 100_000
+    engine, jobs = engine_of(COUNTING), 100_000
     arguments = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
     repeat = ctypes.CFUNCTYPE(None, *arguments)(engine.address("repeat"))
     sums = np.zeros((3, 2), np.int64)
@@ -229,7 +229,7 @@ define void @write(ptr %at) {
 
 @pytest.mark.skipif(HOST is not DIALECTS["x86_64"], reason="reads a register of x86-64")
 def test_workers_round_and_flush_as_their_caller_does(pool: Pool) -> None:
-    engine = Engine(MODES, host_target())
+    engine = engine_of(MODES)
     access = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     read, write = access(engine.address("read")), access(engine.address("write"))
     team, before, modes = Team(2, pool), ctypes.c_uint32(), ctypes.c_uint32()

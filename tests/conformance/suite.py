@@ -1,12 +1,13 @@
 """The official ONNX backend suite: its cases, how to run one, and how outputs are compared."""
 
+import argparse
 import glob
 import os
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -157,8 +158,28 @@ def reference(content: bytes, inputs: list[Any]) -> list[Any]:
     )
 
 
-def compiled(content: bytes, inputs: list[Any]) -> list[Any]:
-    """Run on the compiled provider."""
+@dataclass
+class Compiled:
+    """Runs cases compiled for a target, and notes which nodes had no native form."""
+
+    target: str | None = None
+    fallbacks: Counter[str] = field(default_factory=Counter)
+    native: int = 0
+
+    def __call__(self, content: bytes, inputs: list[Any]) -> list[Any]:
+        import sardonyx as sx
+        from sardonyx.compiler.program import compile_model
+
+        program = compile_model(sx.load(content), target=self.target, threads=1)
+        results = program.run(dict(zip(program.input_names, inputs, strict=False)))
+        rows = [row for row in program.explain() if row.kernel == "reference"]
+        self.fallbacks.update({row.operator for row in rows})
+        self.native += not rows
+        return results
+
+
+def session(content: bytes, inputs: list[Any]) -> list[Any]:
+    """Run on the compiled provider, as users do."""
     import sardonyx as sx
 
     session = sx.InferenceSession(content, providers=["CompiledExecutionProvider"])
@@ -178,19 +199,35 @@ def select(wanted: list[str]) -> Iterator[Case]:
                 yield case
 
 
-def main(wanted: list[str]) -> int:
-    """Run cases, print those that fail and a table: `python -m tests.conformance.suite Conv`."""
+def main(arguments: list[str]) -> int:
+    """Run cases, print those that fail and a table.
+
+    `python -m tests.conformance.suite [--compiled [--target avx2]] [Conv ...]`
+    """
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("wanted", nargs="*")
+    parser.add_argument("--compiled", action="store_true", help="run natively")
+    parser.add_argument("--target", default=None)
+    given = parser.parse_args(arguments)
+    run: Run = Compiled(given.target) if given.compiled else reference
     passed: Counter[str] = Counter()
     total: Counter[str] = Counter()
-    for case in select(wanted):
+    natives = 0
+    for case in select(given.wanted):
         total[case.kind] += 1
+        before = run.native if isinstance(run, Compiled) else 0
         try:
-            check(case, reference)
+            check(case, run)
             passed[case.kind] += 1
         except Exception as error:  # noqa: BLE001 - every failure is one line of the report
             print(f"{case.name}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+        if isinstance(run, Compiled) and case.kind == "node":
+            natives += run.native - before == len(case.data_sets)
     for kind in total:
         print(f"{kind:<20} {passed[kind]:5} of {total[kind]:5}")
+    if isinstance(run, Compiled):
+        print(f"{natives} of {total['node']} node cases ran without a fallback; fallbacks:")
+        print(", ".join(f"{name} {count}" for name, count in run.fallbacks.most_common()))
     print(f"{passed.total()} passed, {total.total() - passed.total()} failed")
     return total.total() - passed.total()
 

@@ -1,10 +1,16 @@
-"""Every case of the official backend suite on every provider."""
+"""Every case of the official backend suite on every provider, and on other targets."""
 
 import pytest
 
-from tests.conformance.suite import KINDS, cases, check, compiled, reference
+from sardonyx.compiler.emit_engine import host_features
+from sardonyx.compiler.targets import TARGETS
+from tests.conformance.suite import KINDS, Case, Compiled, cases, check, reference, session
 
 CASES = [case for kind in KINDS for case in cases(kind)]
+OTHERS = [target.name for target in TARGETS if host_features().issuperset(target.needs)][1:]
+"""Targets below the best one that this machine runs."""
+SAMPLED = 12
+"""Of the other targets every so many cases run; all of them among the slow tests."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -14,10 +20,23 @@ def test_suite_size(kind: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_reference(case) -> None:
+def test_reference(case: Case) -> None:
     check(case, reference)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_compiled(case) -> None:
-    check(case, compiled)
+def test_compiled(case: Case) -> None:
+    check(case, session)
+
+
+@pytest.mark.parametrize("target", OTHERS)
+@pytest.mark.parametrize("case", CASES[::SAMPLED], ids=lambda case: case.name)
+def test_other_targets(case: Case, target: str) -> None:
+    check(case, Compiled(target))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", OTHERS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_all_on_other_targets(case: Case, target: str) -> None:
+    check(case, Compiled(target))

@@ -5,10 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
+import sardonyx as sx
 from sardonyx.dims import Expression, symbol
 from sardonyx.errors import ConversionError, InferenceError
 from sardonyx.ops.convert import convert_opset
-from sardonyx.ops.slicing import FAR, sliced_size
+from sardonyx.ops.slicing import FAR, first_position, sliced_size
 from tests.ops.direct import inferred, run, run_text, text_model
 from tests.ops.one_node import one_node, run_converted, run_here, run_model, run_there, same
 
@@ -74,7 +75,7 @@ def test_symbolic_sizes_agree_with_numbers(step: int) -> None:
     for start, end in itertools.product(POSITIONS, POSITIONS):
         general = sliced_size(n, start, end, step)
         for size in range(6):
-            exact = len(range(size)[start:end:step])
+            exact = len(range(size)[first_position(start, size, step) : end : step])
             found = general.substitute({"n": size}) if isinstance(general, Expression) else general
             assert found == exact, (start, end, step, size, general)
 
@@ -148,3 +149,13 @@ def test_a_slice_is_a_copy() -> None:
     (none,) = run_text("g (float[4] x, int64[0] n) => (y) { y = Slice(x, n, n) }",
                        {"x": x, "n": np.zeros(0, np.int64)})  # fmt: skip
     assert none.shape == (4,)
+
+
+def test_backwards_from_before_the_front_begins_at_the_front() -> None:
+    model = sx.load_text(
+        '<ir_version: 10, opset_import: ["": 21]> g (float[4] x) => (y)'
+        "<int64[1] a = {-9}, int64[1] b = {-2147483648}, int64[1] c = {0}, int64[1] d = {-1}>"
+        "{ y = Slice(x, a, b, c, d) }"
+    )
+    assert sx.evaluate(model, {"x": np.arange(4, dtype=np.float32)})[0].tolist() == [0.0]
+    assert sx.infer_shapes(model).graph.outputs[0].type.shape == (1,)

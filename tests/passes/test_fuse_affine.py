@@ -7,6 +7,7 @@ from tests.passes.cases import becomes, model_of, stays, weights
 
 ROW = "(float[n,3] x) => (float[n,3] y)"
 TWO, THREE = "float a = {2}", "float[3] b = {3, 4, 5}"
+ONE = "float one = {1}"
 NORM = (weights("s", 2), weights("o", 2), weights("m", 2), weights("v", 2, positive=True))
 IMAGE = "(float[n,2,3,3] x) => (float[n,2,3,3] y)"
 
@@ -20,12 +21,13 @@ JOINED = [
     ("p = Neg(x) y = Add(p, b)", ["Sub"]),
     ("p = Relu(x) q = Relu(p) y = Exp(q)", ["Relu", "Exp"]),
     ("e = Exp(x) p = Reciprocal(e) y = Mul(x, p)", ["Exp", "Div"]),
+    ("e = Exp(x) p = Div(one, e) y = Mul(p, x)", ["Exp", "Div"]),
 ]
 
 
 @pytest.mark.parametrize(("body", "expected"), JOINED, ids=[item[0] for item in JOINED])
 def test_joined(body: str, expected: list[str]) -> None:
-    becomes(model_of(ROW, body, TWO, THREE), expected, fuse_affine)
+    becomes(model_of(ROW, body, TWO, THREE, ONE), expected, fuse_affine)
 
 
 KEPT = [
@@ -51,6 +53,12 @@ def test_constants_do_not_grow() -> None:
 def test_constants_that_overflow_together_stay() -> None:
     model = model_of(ROW, "p = Mul(x, c) y = Mul(p, d)", "float c = {1e-30}", "float d = {1e-30}")
     stays(model, "", fuse_affine)
+
+
+def test_quotients_of_whole_numbers_are_not_joined() -> None:
+    model = model_of("(int32[n] x) => (int32[n] y)", "q = Abs(x) r = Add(q, c) p = Div(c, r) "
+                     "y = Mul(x, p)", "int32 c = {1}")  # fmt: skip
+    stays(model, "whole numbers are divided", fuse_affine)
 
 
 def test_whole_numbers_are_not_divided_anew() -> None:

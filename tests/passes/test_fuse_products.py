@@ -54,6 +54,14 @@ def test_factors(factor: str, step: str) -> None:
     )
 
 
+def test_a_factor_behind_a_sum() -> None:
+    body = "p = MatMul(x, w) q = Add(p, b) y = Mul(s, q)"
+    becomes(model_of(CUBE, body, W, B, weights("s", 3)), ["MatMul", "Add"], fuse_products)
+    stays(model_of(CUBE, body, W, B, weights("s", 1, 1, 3)), "one for a column", fuse_products)
+    stays(model_of(CUBE, body, W, weights("b", 1, 1, 3), weights("s", 3)), "no constant vector",
+          fuse_products)  # fmt: skip
+
+
 def test_factors_of_another_shape() -> None:
     model = model_of("(float[2,2,4] x) => (float[2,2,3] y)", "a = MatMul(x, w) y = Mul(a, k)", W,
                      weights("k", 2, 1))  # fmt: skip

@@ -48,6 +48,20 @@ def test_sizes_of_one_are_reshaped_beside_a_reshape() -> None:
     stays(moved, "sizes above 1 move", merge_transposes)
 
 
+FOLDED = "a = Reshape(x, s) b = Transpose<perm=[0, 2, 1]>(a) y = Reshape(b, t)"
+
+
+def test_a_fold_around_a_transpose_goes() -> None:
+    signature = "(float[n,2,3,4] x) => (float[n,2,4,3] y)"
+    targets = ("int64[3] s = {-1, 3, 4}", "int64[4] t = {-1, 2, 4, 3}")
+    becomes(model_of(signature, FOLDED, *targets), ["Transpose"], merge_transposes)
+    mixed = ("int64[3] s = {-1, 6, 4}", "int64[4] t = {-1, 2, 4, 3}")
+    stays(model_of(signature, FOLDED, *mixed), "more than the first axes", merge_transposes)
+    other = model_of("(float[n,2,3,4] x) => (float[n,4,2,3] y)", FOLDED, targets[0],
+                     "int64[4] t = {-1, 4, 2, 3}")  # fmt: skip
+    stays(other, "the folded axes change", merge_transposes)
+
+
 def test_subgraphs() -> None:
     model = model_of(
         "(bool c, float[2,3] x) => (float[2,3] y)",

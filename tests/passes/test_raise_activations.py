@@ -9,7 +9,7 @@ ROW = "(float[n,3] x) => (float[n,3] y)"
 NUMBERS = (
     "float root = {1.4142135}", "float rooted = {0.70710678}", "float one = {1}",
     "float half = {0.5}", "float three = {3}", "float six = {6}", "float zero = {0}",
-    "float cube = {0.044715}",
+    "float cube = {0.044715}", "float sixth = {0.16666667}",
     "float ratio = {0.7978845608}", "float wrong = {1.5}",
 )  # fmt: skip
 ERF = "d = Div(x, root) e = Erf(d) p = Add(e, one)"
@@ -27,8 +27,14 @@ RAISED = [
     ("s = Softplus(x) t = Tanh(s) y = Mul(t, x)", "Mish", 18),
     ("h = HardSigmoid<alpha=0.16666667, beta=0.5>(x) y = Mul(x, h)", "HardSwish", 14),
     ("a = Add(x, three) c = Clip(a, zero, six) m = Mul(x, c) y = Div(m, six)", "HardSwish", 14),
+    ("q = Mul(x, wrong) s = Sigmoid(q) y = Mul(x, s)", "Swish", 24),
+    ("e = Exp(x) p = Add(e, one) l = Log(p) t = Tanh(l) y = Mul(x, t)", "Mish", 18),
+    ("a = Add(x, three) c = Clip(a, zero, six) m = Mul(x, c) y = Mul(m, sixth)", "HardSwish", 14),
+    (f"{TANH.replace('c = Pow(x, three)', 'b = Mul(x, x) c = Mul(b, x)')} a = Mul(x, half) "
+     "y = Mul(a, p)", "Gelu", 20),
     ("a = Add(x, three) c = Clip(a, zero, six) y = Div(c, six)", "HardSigmoid", 11),
-]
+    ("a = Add(x, three) c = Clip(a, zero, six) y = Mul(sixth, c)", "HardSigmoid", 11),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -39,7 +45,7 @@ def test_raised(body: str, name: str, opset: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "name", "opset"), RAISED[:10], ids=[f"{r[1]}-{i}" for i, r in enumerate(RAISED[:10])]
+    ("body", "name", "opset"), RAISED[:14], ids=[f"{r[1]}-{i}" for i, r in enumerate(RAISED[:14])]
 )
 def test_not_before_the_opset_has_it(body: str, name: str, opset: int) -> None:
     model = model_of(ROW, body, *NUMBERS, opset=opset - 1)
@@ -51,6 +57,9 @@ NEARLY = [
     (f"{ERF} a = Mul(x, p) y = Mul(a, wrong)", ""),
     ("s = Sigmoid(x) n = Neg(x) y = Mul(n, s)", ""),
     ("h = HardSigmoid(x) y = Mul(x, h)", ""),
+    ("e = Exp(x) p = Add(e, half) l = Log(p) t = Tanh(l) y = Mul(x, t)", ""),
+    ("q = Mul(x, x) s = Sigmoid(q) y = Mul(x, s)", "not a constant number"),
+    ("a = Add(x, three) c = Clip(a, zero, six) m = Mul(x, c) y = Mul(m, wrong)", ""),
     ("a = Add(x, three) c = Clip(a, zero, three) y = Div(c, six)", "the bounds are not 0 and 6"),
     ("a = Add(x, three) c = Clip(a, zero) y = Div(c, six)", "the bounds are not known"),
 ]

@@ -98,6 +98,25 @@ def test_root_mean_square(end: str) -> None:
     stays(model_of(ROWS, f"{SQUARE} {end}", *PARTS, opset=22), "", raise_normalization)
 
 
+@pytest.mark.parametrize("square", ["Pow(x, two)", "Mul(x, x)"])
+def test_root_mean_square_without_scale(square: str) -> None:
+    body = f"{SQUARE.replace('Pow(x, two)', square)} y = Div(x, s)"
+    becomes(model_of(ROWS, body, *PARTS, opset=23), ["RMSNormalization"], raise_normalization)
+    stays(model_of(ROWS, body, *PARTS, opset=22), "", raise_normalization)
+
+
+@pytest.mark.parametrize("end", ["r = Div(x, s) y = Mul(r, g)", "y = Div(x, s)"])
+def test_another_power_is_no_square(end: str) -> None:
+    body = f"{SQUARE.replace('Pow(x, two)', 'Mul(x, g)')} {end}"
+    stays(model_of(ROWS, body, *PARTS, opset=23), "not the square", raise_normalization)
+
+
+def test_a_size_that_is_open_needs_a_scale() -> None:
+    signature = "(float[n,4,m] x) => (float[n,4,m] y)"
+    stays(model_of(signature, f"{SQUARE} y = Div(x, s)", *PARTS, opset=23), "size is not known",
+          raise_normalization)  # fmt: skip
+
+
 def test_subgraphs() -> None:
     body = layer().replace("y =", "out =")
     model = model_of(

@@ -3,15 +3,15 @@
 import pytest
 
 from sardonyx.graph.verify import verify
-from sardonyx.passes.pipeline import optimize, simplify
+from sardonyx.passes.pipeline import RAISED_OPSET, optimize, simplify
 from tests.passes.cases import operators, same
 from tests.passes.random_graphs import random_model
 
 
-def check(seed: int) -> None:
+def check(seed: int, opset: int | None = None) -> None:
     model = random_model(seed)
     verify(model)
-    small = simplify(model)
+    small = simplify(model, extra_opset=opset)
     verify(small)
     assert len(operators(small)) <= len(operators(model))
     assert [value.name for value in small.graph.outputs] == [
@@ -24,6 +24,11 @@ def check(seed: int) -> None:
 def test_random_graphs(start: int) -> None:
     for seed in range(start, start + 20):
         check(seed)
+
+
+def test_random_graphs_at_a_newer_opset() -> None:
+    for seed in range(2000, 2060):
+        check(seed, RAISED_OPSET)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import sardonyx as sx
 from sardonyx.runtime.compare import compare_values
 
 EQUAL: list[tuple[Any, Any]] = [
@@ -52,3 +53,59 @@ def test_tolerances() -> None:
     assert not compare_values("y", ours, theirs).agrees
     assert compare_values("y", ours, theirs, rtol=0.1).agrees
     assert compare_values("y", ours, theirs, atol=0.1).agrees
+
+
+CHAIN = """<ir_version: 8, opset_import: ["": 18]>
+g (float[2,3] x) => (float[2,3] y) { a = Exp(x) b = Neg(a) c = Abs(b) y = Sqrt(c) }"""
+X = {"x": np.full((2, 3), 0.4, np.float32)}
+
+
+def test_models_that_agree() -> None:
+    model = sx.load_text(CHAIN)
+    found = sx.bisect(model, sx.simplify(model), X)
+    assert found.agrees and not found.first_node and found.first_value is None
+
+
+@pytest.mark.parametrize("step", ["Exp(x)", "Neg(a)", "Abs(b)", "Sqrt(c)"])
+def test_the_first_node_at_which_models_part(step: str) -> None:
+    other = CHAIN.replace(step, f"Add({step[-2]}, {step[-2]})")
+    found = sx.bisect(sx.load_text(CHAIN), sx.load_text(other), X)
+    name = CHAIN[CHAIN.index(step) - 4]
+    assert not found.agrees
+    assert found.first_node == f"node of '{name}' (Add)"
+    assert found.first_value is not None and found.first_value.name == name
+
+
+def test_what_only_one_model_computes_is_passed_over() -> None:
+    other = CHAIN.replace("b = Neg(a)", "d = Neg(a) b = Ceil(d)")
+    found = sx.bisect(sx.load_text(CHAIN), sx.load_text(other), X)
+    assert found.first_node == "node of 'b' (Ceil)"
+    renamed = other.replace("b = Ceil", "e = Ceil").replace("Abs(b)", "Abs(e)")
+    assert (
+        sx.bisect(sx.load_text(CHAIN), sx.load_text(renamed), X).first_node == "node of 'c' (Abs)"
+    )
+
+
+def test_a_model_in_another_runtime() -> None:
+    model = sx.load_text(CHAIN)
+    changed = sx.to_bytes(sx.load_text(CHAIN.replace("Neg(a)", "Ceil(a)")))
+
+    class Wrong:
+        def __init__(self, content: bytes) -> None:
+            outputs = [item.name for item in sx.load(content).graph.outputs]
+            twin = sx.load(changed)
+            values = {item.name: item for node in twin.graph.nodes for item in node.outputs}
+            twin.graph.outputs[:] = [values[name] for name in outputs]
+            self.session = sx.InferenceSession(twin)
+
+        def run(self, names: None, feeds: dict[str, Any]) -> Any:
+            return self.session.run(names, feeds)
+
+    assert sx.bisect(model, Wrong, X).first_node == "node of 'b' (Neg)"
+    assert sx.bisect(model, sx.InferenceSession, X).agrees
+
+
+def test_other_outputs() -> None:
+    other = CHAIN.replace("(float[2,3] y)", "(float[2,3] y, float[2,3] c)")
+    with pytest.raises(sx.InputError, match="same number of outputs"):
+        sx.bisect(sx.load_text(CHAIN), sx.load_text(other), X)

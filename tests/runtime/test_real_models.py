@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
-from sardonyx.errors import UnsupportedError
 from tests.ops.test_shared_models import ATOL, WIDER, agree, cases, read_case, with_keys
 from tests.shared_models import needs_models
 
@@ -27,15 +26,8 @@ def compiled(model: sx.Model, options: sx.SessionOptions) -> sx.InferenceSession
     return sx.InferenceSession(model, options, ["CompiledExecutionProvider"])
 
 
-TOO_LONG = {"gpt2_past_tiny"}
-"""Models in which sizes grow with every layer, to expressions too long to compile."""
-
-
 def by_time(path: Path) -> object:
     marks = [] if path.parent.name in QUICK else [pytest.mark.slow]
-    if path.parent.name in TOO_LONG:
-        reason = "the sizes become too long an expression"
-        marks.append(pytest.mark.xfail(raises=UnsupportedError, strict=True, reason=reason))
     return pytest.param(path, marks=marks)
 
 

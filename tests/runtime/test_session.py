@@ -11,6 +11,7 @@ import pytest
 
 import sardonyx as sx
 from sardonyx.errors import EvaluationError, InputError, UnsupportedError
+from sardonyx.runtime import providers
 
 TEXT = """<ir_version: 9, opset_import: ["": 17], producer_name: "p", model_version: 3,
   metadata_props: ["a": "b"]>
@@ -192,12 +193,46 @@ def test_profiling(model: sx.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     options = sx.SessionOptions()
     options.enable_profiling = True
-    session = sx.InferenceSession(model, options)
+    session = sx.InferenceSession(model, options, providers=["ReferenceExecutionProvider"])
     session.run(None, {"x": X})
     events = json.loads(Path(session.end_profiling()).read_text())
     assert [event["args"]["op_name"] for event in events] == ["Mul", "Relu", "Shape"]
     with pytest.raises(InputError, match="profiling is not enabled"):
         session.end_profiling()
+
+
+def test_what_cannot_be_compiled_falls_back(
+    model: sx.Model, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise UnsupportedError("sizes are too long")
+
+    monkeypatch.setitem(providers.PROVIDERS, "CompiledExecutionProvider", refuse)
+    wanted = ["CompiledExecutionProvider"]
+    session = sx.InferenceSession(model, providers=wanted)
+    assert "the slow reference runs this model: sizes are too long" in caplog.text
+    assert session.get_providers() == [*wanted, "ReferenceExecutionProvider"]
+    np.testing.assert_array_equal(session.run(["y"], {"x": X})[0], Y)
+    options = sx.SessionOptions()
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    for arguments in ({"sess_options": options}, {"enable_fallback": 0}):
+        with pytest.raises(UnsupportedError, match="too long"):
+            sx.InferenceSession(model, providers=wanted, **arguments)
+    session.disable_fallback()
+    with pytest.raises(UnsupportedError, match="too long"):
+        session.set_providers(wanted)
+
+
+def test_options_of_providers(model: sx.Model) -> None:
+    name = "CPUExecutionProvider"
+    for arguments in (
+        {"providers": [(name, {"use_arena": True})]},
+        {"providers": [name], "provider_options": [{"use_arena": True}]},
+    ):
+        session = sx.InferenceSession(model, **arguments)
+        assert session.get_provider_options() == {name: {"use_arena": "True"}}
+    with pytest.raises(InputError, match="1 providers and 2 sets"):
+        sx.InferenceSession(model, providers=[name], provider_options=[{}, {}])
 
 
 class Triple(sx.Operator):

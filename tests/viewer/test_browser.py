@@ -1,4 +1,4 @@
-"""The page in a real browser: it paints soon, moves smoothly, finds, and shows what is clicked."""
+"""The page in a real browser: it paints, moves, finds, and shows what is clicked."""
 
 import time
 from collections.abc import Iterator
@@ -15,17 +15,6 @@ from tests.viewer.models import HOSTILE, hostile, nested, network
 pytestmark = [pytest.mark.slow, needs_chromium]
 
 ENTER, ESCAPE, DOWN, BACKSPACE = "\ue007", "\ue00c", "\ue015", "\ue003"
-PAN = """
-const view = app.current, frames = [];
-let last = performance.now();
-requestAnimationFrame(function step(now) {
-  frames.push(now - last);
-  last = now;
-  view.moveBy(3, 12);
-  if (frames.length < 60) requestAnimationFrame(step);
-  else done(frames.slice(2).sort((a, b) => a - b));
-});
-"""
 
 
 @pytest.fixture(scope="module")
@@ -59,17 +48,30 @@ def camera(window: Browser) -> dict[str, float]:
     return found
 
 
-def test_five_thousand_nodes_paint_soon_and_pan_smoothly(window: Browser, tmp_path: Path) -> None:
+def test_five_thousand_nodes_paint_at_every_scale(window: Browser, tmp_path: Path) -> None:
+    """How soon and how smoothly is measured by `benchmarks.viewer`."""
     show(window, tmp_path, network(5_000))
-    assert window.run("return performance.getEntriesByName('graph-painted')[0].startTime") < 3_000
+    assert window.run("return performance.getEntriesByName('graph-painted').length") == 1
     for scale in (0.9, 0.1, 0.005):
         window.run("const v = app.current; v.show(v.graph.width / 2, 9000, arguments[0])", scale)
-        best: list[float] = []
-        for _ in range(3):
-            frames = window.run_later(PAN)
-            best = min(best or frames, frames, key=lambda times: times[-6])
-        assert best[len(best) // 2] < 40
-        assert best[-6] < 100
+        before = window.run("return { ...app.current.camera }")
+        window.run("app.current.moveBy(3, 12)")
+        after = window.run("return { ...app.current.camera }")
+        assert after["y"] != before["y"]
+        assert window.run_later("requestAnimationFrame(() => done(app.current.drawn.nodes))") > 0
+
+
+def test_labels_are_shapes(window: Browser, tmp_path: Path) -> None:
+    show(window, tmp_path, network(5))
+    types = ["float[1,3,n]", "float[]", "float[a,min(b, c),2]", "seq(float)"]
+    labels = window.run("return arguments[0].map(shapeLabel)", types)
+    assert labels == ["1×3×n", "scalar", "a×min(b, c)×2", ""]
+
+
+def test_the_page_asks_the_network_for_nothing(window: Browser, tmp_path: Path) -> None:
+    show(window, tmp_path, network(50))
+    fetched = window.run("return performance.getEntriesByType('resource').map((one) => one.name)")
+    assert fetched == []
 
 
 def test_only_what_is_visible_is_drawn(window: Browser, tmp_path: Path) -> None:
@@ -219,6 +221,9 @@ def test_comparison_selects_twins_and_shares_the_legend(window: Browser, tmp_pat
     window.run("document.querySelector('#legend button').click()")
     families = window.run("return app.views.map((view) => view.family)")
     assert families[0] == families[1] >= 0
+    show(window, tmp_path, before, compare=after, names=("before", "after"))
+    assert "only before" in window.text("#legend")
+    assert "OPERATORS: BEFORE, AFTER" in window.text("#panel")
 
 
 def test_a_profile_colours_and_lists(window: Browser, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ from sardonyx.format.read import (
 )
 from sardonyx.format.storage import ExternalData
 from sardonyx.graph import Graph, Model, SparseTensor, Tensor
-from sardonyx.ops.catalog import Catalog, standard
+from sardonyx.ops.catalog import OPERATORS, Catalog, LazyCatalog, of_domains
 
 _FUNCTIONS_SINCE = 8
 _NOT_IMPORTED = -1
@@ -133,9 +133,9 @@ def _small_integer(value: Any) -> int:
 
 
 @cache
-def _standard() -> Catalog:
+def _standard() -> LazyCatalog:
     """The operators onnx itself defines."""
-    return {key: operator for key, operator in standard().items() if key[0] != "com.microsoft"}
+    return of_domains(*(domain for domain in OPERATORS if domain != "com.microsoft"))
 
 
 def _catalog(imports: Mapping[str, int]) -> Catalog:
@@ -143,7 +143,7 @@ def _catalog(imports: Mapping[str, int]) -> Catalog:
     if not registry.custom:
         return _standard()
     known = registered_catalog(imports)
-    return {**_standard(), **{key: known[key] for key in registry.custom if key in known}}
+    return _standard() | {key: known[key] for key in registry.custom if key in known}
 
 
 def _parse(message: Any, content: Any) -> Any:

@@ -28,14 +28,14 @@ _ARITIES = {
 
 def catalog(opset_imports: Mapping[str, int]) -> Catalog:
     """The standard operators, and the registered ones in force at these versions of domains."""
-    found = dict(standard())
+    found: dict[tuple[str, str], type[Operator]] = {}
     for domain, name in registry.custom:
         version = opset_imports.get(domain)
         schemas = registry.versions((domain, name))
         fitting = [since for since in schemas if version is not None and since <= version]
         if fitting:
             found[domain, name] = operator_of(schemas[max(fitting)])
-    return found
+    return standard() | found
 
 
 def operator_of(schema: OpSchema) -> type[Operator]:

@@ -30,6 +30,10 @@ class Lines:
     count: int
 
 
+OneTile = Callable[[Tile, Callable[[Size], Size]], list[Statement]]
+"""The statements of a tile, and where the result has the row that is the tile's own."""
+
+
 def _shared_out(most: int, there: Size, wanted: int) -> Size:
     """How many of what is there a block gets, where there should be some number of blocks."""
     if wanted == 1:
@@ -44,7 +48,7 @@ def blocked_kernel(
     tile: Tile,
     panels: Size,
     in_block: int,
-    one_tile: Callable[[Tile], list[Statement]],
+    one_tile: OneTile,
     lines: Lines | None = None,
 ) -> Kernel:
     """All tiles of a result: for each outer index, block and panel one task.
@@ -57,8 +61,17 @@ def blocked_kernel(
 
     def tile_loop(mr: int, begin: Size, count: Size) -> Statement:
         start = minimum((symbol(TILE) + begin) * mr, rows - mr)
-        body = flattened(tuple(one_tile(Tile(mr, tile.nv, tile.lanes))), gone)
-        return Loop(TILE, count, (Let(START, Whole(start)), *body))
+        made = one_tile(Tile(mr, tile.nv, tile.lanes), lambda row: symbol(START) + row)
+        return Loop(TILE, count, (Let(START, Whole(start)), *flattened(tuple(made), gone)))
+
+    def low_tiles(mr: int) -> Statement:
+        """Tiles for fewer rows than a high one has; rows that are not there are the last one."""
+        start = maximum(minimum(symbol(TILE) * mr, rows - mr), 0)
+        made = one_tile(
+            Tile(mr, tile.nv, tile.lanes), lambda row: minimum(symbol(START) + row, rows - 1)
+        )
+        body = (Let(START, Whole(start)), *flattened(tuple(made), gone))
+        return Loop(TILE, ceil_divide(rows, mr), body)
 
     others = product([extent for _, extent in outer]) * panels
     wanted = -(-TASKS // max(others, 1)) if isinstance(others, int) else 1
@@ -72,9 +85,8 @@ def blocked_kernel(
         blocks = ceil_divide(tiles, count)
     body: tuple[Statement, ...] = (main,)
     if not isinstance(rows, int):
-        small = min(SMALL_ROWS, height)
-        some, few = tile_loop(small, 0, ceil_divide(rows, small)), tile_loop(1, 0, rows)
-        low = (Guard(small - 1, rows, (some,)), Guard(rows, small, (few,)))
+        some, single = low_tiles(min(SMALL_ROWS, height)), tile_loop(1, 0, rows)
+        low = (Guard(1, rows, (some,)), Guard(rows, 2, (single,)))
         body = (Guard(height - 1, rows, (main,)), Guard(rows, height, low))
     if lines is not None:
         first = block * count

@@ -4,7 +4,7 @@ A tile is mr pixels of a row by nr output channels; every tap of the filter adds
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sardonyx.compiler.constants import constant_array
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Fusion, Group
-from sardonyx.compiler.kernels.blocks import PANEL, START, Lines, blocked_kernel
+from sardonyx.compiler.kernels.blocks import PANEL, Lines, blocked_kernel
 from sardonyx.compiler.kernels.depthwise import depthwise_calls
 from sardonyx.compiler.kernels.image import N, place_names, read_image
 from sardonyx.compiler.kernels.nest import parallel_kernel
@@ -33,6 +33,7 @@ from sardonyx.compiler.kernels.tile import (
 )
 from sardonyx.compiler.kernels.winograd import suits, winograd_calls
 from sardonyx.compiler.kernels.words import BYTES, pack_words
+from sardonyx.compiler.pages import let_go
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
@@ -53,6 +54,8 @@ from sardonyx.loops.nodes import (
 from sardonyx.loops.rewrite import merge_axes
 
 G, C = "%g", "%ch"
+USUAL_WIDTH = 28
+"""Pixels of a row, to choose a tile where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +98,19 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
         if (alone and adds_exactly(form)) or suits(form):
             calls, pixel = read_image(reader, form, padded=False)
             make = depthwise_calls if alone else winograd_calls
-            return [*calls, *make(group, reader, pixel, weights, target)]
+            made_calls = make(group, reader, pixel, weights, target)
+            let_go(weights)
+            return [*calls, *made_calls]
     columns //= form.groups
     tile = choose_tile(_rows(form, taps), columns, target, form.dtype)
     arithmetic = arithmetic_of(form.image.dtype, form.weights.dtype, form.dtype)
     if weights is None or (form.groups > 1 and depth % BYTES):
         arithmetic = Arithmetic(form.dtype)
     calls, right = _right_side(reader, form, weights, tile, arithmetic)
+    sums = _sums(reader, form, weights, arithmetic)
+    if weights is not None:
+        let_go(weights)
     more, pixel = read_image(reader, form, padded=True, words=arithmetic.words)
-    sums = None
-    if arithmetic.words and weights is not None and form.zero is not None:
-        total = weights.sum(tuple(range(1, weights.ndim)), np.int32)
-        zero = constant_array(form.zero)
-        sums = reader.packed(Packed(aligned(total if zero is None else total * zero)))
     inner = -(-depth // BYTES) if arithmetic.words else depth
     problem = _Problem(
         form, group, reader, tile, arithmetic, right, sums, pixel, tuple(taps), inner, columns
@@ -115,6 +118,17 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
     made = _product_kernel(problem, target)
     work = product(form.shape) * depth * math.prod(taps)
     return [*calls, *more, Call(made, reader.places(made), work)]
+
+
+def _sums(
+    reader: Reader, form: Convolution, weights: NDArray[Any] | None, arithmetic: Arithmetic
+) -> Buffer | None:
+    """What is taken off each output channel for the image's zero point."""
+    if not arithmetic.words or weights is None or form.zero is None:
+        return None
+    total = weights.sum(tuple(range(1, weights.ndim)), np.int32)
+    zero = constant_array(form.zero)
+    return reader.packed(Packed(aligned(total if zero is None else total * zero)))
 
 
 def adds_exactly(form: Convolution) -> bool:
@@ -133,7 +147,9 @@ def _known(size: Size) -> int:
 def _rows(form: Convolution, taps: Sequence[int]) -> Size:
     """Pixels that lie in a row; all of them where a filter is a single tap."""
     flat = {*taps, *form.strides} == {1} and not any(form.pads) and not form.spreads
-    return product((form.shape[0], *form.shape[2:])) if flat else form.shape[-1]
+    if flat:
+        return product((form.shape[0], *form.shape[2:]))
+    return form.shape[-1] if isinstance(form.shape[-1], int) else USUAL_WIDTH
 
 
 def _right_side(
@@ -187,7 +203,8 @@ def _product_kernel(problem: _Problem, target: Target) -> Kernel:
     lines = None
     size = 4 * problem.depth * form.groups
     if row_name == problem.names[-1] and axes and axes[-1][0] == problem.names[-2:][0]:
-        across = sizes[-1] * form.strides[-1] if isinstance(sizes[-1], int) else 64
+        width = sizes[-1] if isinstance(sizes[-1], int) else USUAL_WIDTH // 2
+        across = width * form.strides[-1]
         count = target.second_cache // 2 // max(size * across * form.strides[-2], 1)
         lines = Lines(*axes.pop(), max(1, min(count, 8)))
     if form.groups == 1:
@@ -196,8 +213,13 @@ def _product_kernel(problem: _Problem, target: Target) -> Kernel:
     panels = ceil_divide(problem.columns, problem.tile.nr)
     in_block = max(1, target.second_cache // 2 // (size * problem.tile.mr))
 
-    def one_tile(tile: Tile) -> list[Statement]:
-        return _one_tile(problem, tile, row_name)
+    def one_tile(tile: Tile, row_at: Callable[[Size], Size]) -> list[Statement]:
+        def at(row: Size) -> tuple[Size, ...]:
+            """The image and the places of a tile's row."""
+            names = (N, *problem.names)
+            return tuple(row_at(row) if name == row_name else symbol(name) for name in names)
+
+        return _one_tile(problem, tile, at)
 
     return blocked_kernel(outer, gone, rows, problem.tile, panels, in_block, one_tile, lines)
 
@@ -218,16 +240,11 @@ def _left(problem: _Problem, batch: Size, places: Sequence[Size], channel: Size)
     return Binary("sub", Cast(pixel, form.dtype), zero)
 
 
-def _one_tile(problem: _Problem, tile: Tile, row_name: str) -> list[Statement]:
+def _one_tile(
+    problem: _Problem, tile: Tile, at: Callable[[Size], tuple[Size, ...]]
+) -> list[Statement]:
     form, reader, root = problem.form, problem.reader, problem.group.root
     result = reader.buffer(root)
-
-    def at(row: Size) -> tuple[Size, ...]:
-        """The image and the places of a tile's row."""
-        return tuple(
-            symbol(START) + row if name == row_name else symbol(name)
-            for name in (N, *problem.names)
-        )
 
     def left(row: Size) -> Value:
         batch, *places = at(row)

@@ -70,12 +70,13 @@ def gather_calls(fusion: Fusion, group: Group) -> list[Call]:
     if slice_axes:
         *more, (last, extent) = slice_axes
         inner = nest(more, (Loop(last, extent, inner, Kind.VECTOR),))
-    negative = Binary("lt", given, constant(0, DataType.INT64))
+    zero = constant(0, DataType.INT64)
+    negative = Binary("lt", given, zero)
     body: list[Statement] = [
         Let("%wanted", Select(negative, from_end, given)),
         Guard(wanted, 0, report),
         Guard(size - 1, wanted, report),
-        Let("%safe", Whole(minimum(maximum(wanted, 0), size - 1))),
+        Let("%safe", Binary("min", Binary("max", Whole(wanted), zero), Whole(size - 1))),
         *inner,
     ]
     outer = [(names[place], form.shape[place]) for place in range(behind)]

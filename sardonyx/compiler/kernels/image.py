@@ -20,7 +20,7 @@ from sardonyx.loops.nodes import (
     Value,
     substitute,
 )
-from sardonyx.loops.rewrite import offset, step
+from sardonyx.loops.rewrite import flattened, merge_axes, offset, step
 
 N, C = "%n", "%ch"
 
@@ -101,22 +101,28 @@ def _copy_kernel(
     if form.zero is not None:
         nothing = Cast(reader.value(form.zero, ()), scratch.dtype)
     zero = Store(scratch, (n, *outer, x, c), nothing)
-    clear = nest(
-        [(names[-1], scratch.shape[-2])], (Loop(C, scratch.shape[-1], (zero,), Kind.VECTOR),)
-    )
+    clear = _in_vectors([(names[-1], scratch.shape[-2]), (C, scratch.shape[-1])], zero)
     met = [place - begin for place, begin in zip(outer, begins, strict=False)]
     source = reader.value(
         form.image,
         (n, c, *(at // spread for at, spread in zip(met, spreads, strict=False)), x),
     )
-    copy: Statement = Store(scratch, (n, *outer, x * spreads[-1] + begins[-1], c), source)
-    if is_channels_last(reader, form):
-        fill = nest([(names[-1], sizes[-1])], (Loop(C, channels, (copy,), Kind.VECTOR),))
-    else:
-        fill = nest([(C, channels)], (Loop(names[-1], sizes[-1], (copy,), Kind.VECTOR),))
+    copy = Store(scratch, (n, *outer, x * spreads[-1] + begins[-1], c), source)
+    axes = [(names[-1], sizes[-1]), (C, channels)]
+    fill = _in_vectors(axes if is_channels_last(reader, form) else axes[::-1], copy)
     for at, spread, size in zip(met, spreads, sizes, strict=False):
         if spread > 1:
             fill = (Guard(at % spread, 1, fill),)
         fill = (Guard(-1, at, (Guard(at, (size - 1) * spread + 1, fill),)),)
     rows = [(name, size) for name, size in zip(names, scratch.shape[1:], strict=False)][:-1]
     return parallel_kernel([(N, batch), *rows], (*clear, *fill))
+
+
+def _in_vectors(axes: list[tuple[str, Size]], store: Store) -> tuple[Statement, ...]:
+    """A store for all places along axes, which become one where memory allows it."""
+    kept, gone = merge_axes(axes, (store,))
+    body = flattened((store,), gone)
+    if not kept:
+        return body
+    *outer, (name, extent) = kept
+    return nest(outer, (Loop(name, extent, body, Kind.VECTOR),))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sardonyx.compiler.constants import constant_array
 from sardonyx.compiler.forms import Contraction, Form
 from sardonyx.compiler.fuse import Fusion, Group
-from sardonyx.compiler.kernels.blocks import PANEL, START, blocked_kernel
+from sardonyx.compiler.kernels.blocks import PANEL, blocked_kernel
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import (
     Call,
@@ -32,6 +32,7 @@ from sardonyx.compiler.kernels.tile import (
     tile_statements,
 )
 from sardonyx.compiler.kernels.words import BYTES, gathered, pack_words, word_at, words_of
+from sardonyx.compiler.pages import let_go
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, remainder, symbol
 from sardonyx.dtypes import DataType
@@ -96,8 +97,9 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     calls: list[Call] = []
     constant = constant_array(form.right)
     if constant is not None:
-        constant = pack_words(constant) if arithmetic.words else constant
-        right = reader.packed(Packed(aligned(pack_columns(constant, tile.nr))))
+        packed = pack_words(constant) if arithmetic.words else constant
+        right = reader.packed(Packed(aligned(pack_columns(packed, tile.nr))))
+        let_go(constant)
     else:
         shape = (*form.right.shape[:-2], problem.panels, depth, tile.nr)
         kind = DataType.INT32 if arithmetic.words else form.right.dtype
@@ -168,8 +170,13 @@ def _product_kernel(
     shared = not any(axes[-1][0] in symbols(index) for index in packed.indices) if axes else False
     row_name, rows = axes.pop() if shared else ("", 1)
 
-    def one_tile(tile: Tile) -> list[Statement]:
-        return _one_tile(problem, tile, group, reader, left, right, row_name)
+    def one_tile(tile: Tile, row_at: Callable[[Size], Size]) -> list[Statement]:
+        def at(row: Size) -> Index:
+            """The batch and the row of a tile's row."""
+            names = (*(name for name, _ in problem.batch), M)
+            return tuple(row_at(row) if name == row_name else symbol(name) for name in names)
+
+        return _one_tile(problem, tile, group, reader, left, right, at)
 
     in_block = _tiles_in_block(problem, target)
     return blocked_kernel(axes, gone, rows, problem.tile, problem.panels, in_block, one_tile)
@@ -208,29 +215,23 @@ def _right(problem: _Problem, form: Form, right: Buffer, column: Size) -> Load:
 
 def _one_tile(
     problem: _Problem, tile: Tile, group: Group, reader: Reader, left: Left, right: Buffer,
-    row_name: str,
+    at: Callable[[Size], Index],
 ) -> list[Statement]:  # fmt: skip
     form = problem.form
     target = reader.buffer(group.root)
-
-    def index(row: Size, last: Size) -> Index:
-        """An index of the left side or the result, with the tile's row in the place of the rows."""
-        names = [*(name for name, _ in problem.batch), M]
-        at = [symbol(START) + row if name == row_name else symbol(name) for name in names]
-        return (*at, last)
 
     def store(row: Size, column: Size) -> tuple[Statement, ...]:
         reader.forget()
         reader.computed[form] = lambda _: accumulated(row, column, form.dtype)
         place = symbol(PANEL) * tile.nr + column
-        at = index(row, place)
-        made = Store(target, at, reader.value(group.root, at))
+        index = (*at(row), place)
+        made = Store(target, index, reader.value(group.root, index))
         return guarded(place, problem.n, tile, made)
 
     return tile_statements(
         tile,
         [(K, problem.k)],
-        lambda row: left(index(row, symbol(K))),
+        lambda row: left((*at(row), symbol(K))),
         lambda column: _right(problem, form.right, right, column),
         store,
         problem.arithmetic,

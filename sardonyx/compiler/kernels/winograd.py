@@ -173,7 +173,7 @@ def _choose_block(patches: Size, depth: int, columns: int, target: Target) -> tu
     room = cache // 4 if 4 * PLACES * depth * columns <= cache else cache * 4 // 5
     most = max(8, min(LARGEST_BLOCK, room // (4 * PLACES * depth)))
     best: tuple[float, int, Tile] | None = None
-    for height in range(most // 2, most + 1):
+    for height in range(most // 2 if isinstance(patches, int) else most, most + 1):
         tile = choose_tile(height, columns, target)
         cost = waste(patches, height) * tile_cost(tile, height, columns) * (1 + 2 / height)
         if best is None or cost < best[0]:

@@ -22,6 +22,7 @@ from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.dims import Size, is_nonnegative, maximum, minimum
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.loops.nodes import STORED
+from sardonyx.ops.slicing import first_position
 
 
 def same(request: Request, x: Form) -> Form:
@@ -72,13 +73,12 @@ def sliced(request: Request, x: Form, *_: Form | None) -> Form:
 def _first(size: Size, start: Size, end: Size, step: int) -> Size:
     """The first index of a range, as slicing in Python has it."""
     if isinstance(size, int) and isinstance(start, int):
-        return slice(start, 0, step).indices(size)[0]
+        return slice(first_position(start, size, step), 0, step).indices(size)[0]
     if isinstance(start, int):
         start = start if start >= 0 else size + start
     elif not is_nonnegative(start):
         raise NotLowered(f"whether {start} counts from the end is only known later")
-    low, high = (0, size) if step > 0 else (-1, size - 1)
-    return maximum(minimum(start, high), low)
+    return maximum(minimum(start, size if step > 0 else size - 1), 0)
 
 
 def split(

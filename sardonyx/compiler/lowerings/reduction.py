@@ -21,6 +21,7 @@ from sardonyx.compiler.forms import (
 )
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
 from sardonyx.dtypes import DataType
+from sardonyx.loops.nodes import STORED
 
 Axes = Sequence[int]
 
@@ -107,9 +108,18 @@ def _reducing(compute: Callable[[Form, Axes], Form], *, floats: bool = False) ->
 
 
 def softmax(request: Request, x: Form, axis: int) -> Form:
-    """exp(x - max) / sum along one axis."""
+    """exp(x - max) / sum along one axis; a narrow float is rounded after every step."""
+    kind = request.outputs[0].dtype
+    if kind in STORED:
+        shifted = _rounded(x - _max(x, [axis]), kind)
+        steps = _rounded(unary("exp", shifted), kind)
+        return steps / _rounded(_sum(steps, [axis]), kind)
     powers = unary("exp", x - _max(x, [axis]))
     return powers * unary("reciprocal", _sum(powers, [axis]))
+
+
+def _rounded(x: Form, dtype: DataType) -> Form:
+    return cast(cast(x, dtype), x.dtype)
 
 
 def log_softmax(request: Request, x: Form, axis: int) -> Form:

@@ -178,7 +178,7 @@ class ReferenceEvaluator:
                     model = clone_model(model)
                     expand_operators(model, expanded)
                 self._require_domains(model)
-                catalog = dict(standard()) | self._custom()
+                catalog = standard() | self._custom()
                 self._prepared[key] = Evaluator(model, catalog=catalog, check_inputs=False)
             except UnsupportedError as error:
                 raise NotImplementedError(str(error)) from error

@@ -1,6 +1,15 @@
-"""Where users of onnxruntime find its exceptions."""
+"""Where users of onnxruntime find its exceptions and native names."""
 
-from sardonyx.compat.onnxruntime.capi import onnxruntime_pybind11_state
-from sardonyx.compat.onnxruntime.capi import onnxruntime_pybind11_state as _pybind_state
+from sardonyx.compat.onnxruntime.capi import (
+    _pybind_state,
+    onnxruntime_inference_collection,
+    onnxruntime_pybind11_state,
+    onnxruntime_validation,
+)
 
-__all__ = ["_pybind_state", "onnxruntime_pybind11_state"]
+__all__ = [
+    "_pybind_state",
+    "onnxruntime_inference_collection",
+    "onnxruntime_pybind11_state",
+    "onnxruntime_validation",
+]

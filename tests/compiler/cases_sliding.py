@@ -1,30 +1,15 @@
-"""Convolutions and windows at the edges of their tiles, on every target."""
+"""Cases of convolutions and windows at the edges of their tiles."""
 
 from typing import Any
 
 import numpy as np
-import pytest
 
-import sardonyx as sx
-from sardonyx.compiler.kernels import winograd
-from sardonyx.compiler.program import compile_model
-from tests.compiler.case import Case, normal, run_cases
-from tests.compiler.test_meaning import run_by_meaning
-
-TARGETS = ["generic", "avx2", None]
+from tests.compiler.case import Case, normal
 
 
 def conv(image: tuple[int, ...], weights: tuple[int, ...], **attributes: Any) -> Case:
     label = "x".join(map(str, (*image, *weights)))
     return Case("Conv", (normal(*image), normal(*weights)), attributes, fixed=(1,), label=label)
-
-
-WINOGRAD = [
-    conv((1, 16, 6, 6), (17, 16, 3, 3), pads=[1, 1, 1, 1]),
-    conv((2, 17, 9, 7), (33, 17, 3, 3), pads=[1, 1, 1, 1]),
-    conv((1, 35, 8, 13), (15, 35, 3, 3), pads=[0, 2, 1, 0]),
-    conv((3, 1, 8, 8), (1, 1, 3, 3)),
-]
 
 
 DEPTHWISE = [
@@ -34,49 +19,6 @@ DEPTHWISE = [
     conv((1, 33, 3, 9), (33, 1, 1, 3), group=33, pads=[0, 3, 0, 0], dilations=[1, 3]),
     conv((0, 5, 4, 4), (5, 1, 3, 3), group=5),
 ]
-
-
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("case", DEPTHWISE, ids=lambda case: case.name)
-def test_depthwise(case: Case, target: str | None) -> None:
-    run_cases(case, target)
-
-
-@pytest.fixture
-def any_channels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(winograd, "SMALLEST", 1)
-
-
-@pytest.mark.usefixtures("any_channels")
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("case", WINOGRAD, ids=lambda case: case.name)
-def test_winograd(case: Case, target: str | None) -> None:
-    run_cases(case, target)
-
-
-@pytest.mark.usefixtures("any_channels")
-def test_winograd_means_what_it_computes() -> None:
-    model, feeds = conv((1, 5, 7, 6), (3, 5, 3, 3), pads=[1, 0, 1, 1]).model(symbolic=True)
-    program = compile_model(model, target="generic", threads=1)
-    (wanted,) = sx.evaluate(model, feeds)
-    (found,), (native,) = run_by_meaning(program, feeds), program.run(feeds)
-    np.testing.assert_allclose(found.reshape(wanted.shape), wanted, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(native, wanted, rtol=1e-4, atol=1e-5)
-
-
-def test_winograd_is_as_exact_as_float32() -> None:
-    image, weights = normal(1, 128, 14, 14), normal(32, 128, 3, 3)
-    case = Case("Conv", (image, weights), {"pads": [1, 1, 1, 1]}, fixed=(1,))
-    model, feeds = case.model(symbolic=False)
-    (found,) = compile_model(model, threads=1).run(feeds)
-    padded = np.pad(image.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
-    exact = sum(
-        np.einsum("nchw,mc->nmhw", padded[:, :, y : y + 14, x : x + 14], weights[:, :, y, x])
-        for y in range(3)
-        for x in range(3)
-    )
-    error = np.sqrt(np.mean((found - exact) ** 2) / np.mean(np.square(exact)))
-    assert error < 3e-7
 
 
 def transposed(image: tuple[int, ...], weights: tuple[int, ...], **attributes: Any) -> Case:
@@ -108,12 +50,6 @@ GENERAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("case", GENERAL, ids=lambda case: case.name)
-def test_any_rank_and_weights(case: Case, target: str | None) -> None:
-    run_cases(case, target)
-
-
 def pool(name: str, image: tuple[int, ...], label: str, **attributes: Any) -> Case:
     return Case(name, (normal(*image),), attributes, label=label)
 
@@ -136,7 +72,4 @@ POOLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("case", POOLS, ids=lambda case: case.name)
-def test_windows(case: Case, target: str | None) -> None:
-    run_cases(case, target)
+CASES = [*DEPTHWISE, *GENERAL, *POOLS]

@@ -1,0 +1,3 @@
+"""The package this stands in for."""
+
+package_name = "onnxruntime"

@@ -1,0 +1,225 @@
+"""A model to an image: inference, forms, kernels, machine code, and the tables of the program."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sardonyx.compiler.build import Built, Step, build_steps
+from sardonyx.compiler.emit_program import emit_objects
+from sardonyx.compiler.expand import lower_model
+from sardonyx.compiler.forms import Form, Source
+from sardonyx.compiler.frame import segment_image
+from sardonyx.compiler.image import (
+    Checks,
+    Fed,
+    Image,
+    ReferenceImage,
+    SegmentImage,
+    Tables,
+    Told,
+    Wanted,
+)
+from sardonyx.compiler.lower import Lowered
+from sardonyx.compiler.lowerings import Agreement
+from sardonyx.compiler.numbering import Numbering, stored_array
+from sardonyx.compiler.reference import read_values
+from sardonyx.compiler.sizes import Code
+from sardonyx.compiler.targets import Target
+from sardonyx.dims import HIDDEN, Expression
+from sardonyx.format.save import to_bytes
+from sardonyx.graph import Graph, Model, Node, Type, Value
+from sardonyx.graph.clone import clone_node
+from sardonyx.loops.nodes import symbols
+from sardonyx.ops.catalog import Catalog
+from sardonyx.ops.evaluate import Evaluator
+from sardonyx.ops.fact import Fact, to_type
+
+
+@dataclass(eq=False)
+class Parts:
+    """A model on its way: made ready for references, inferred, as forms, as steps."""
+
+    evaluator: Evaluator
+    facts: dict[Value, Fact]
+    lowered: Lowered
+    built: Built
+
+
+def lower(model: Model, operators: Catalog) -> tuple[Evaluator, Lowered, dict[Value, Fact]]:
+    """A model as forms."""
+    evaluator = Evaluator(model, catalog=operators)
+    return evaluator, *lower_model(evaluator, operators)
+
+
+def build_parts(model: Model, target: Target, operators: Catalog) -> Parts:
+    """Everything up to the kernels in the kernel language."""
+    evaluator, lowered, facts = lower(model, operators)
+    return Parts(evaluator, facts, lowered, build_steps(evaluator.graph, lowered, target))
+
+
+def compile_image(
+    model: Model, target: Target, operators: Catalog, *, specialize: bool
+) -> Image | Wanted:
+    """Compile a model for a target; or say which contents it waits for, if it may `specialize`."""
+    evaluator, lowered, facts = lower(model, operators)
+    name = model.source or evaluator.graph.name
+    if specialize and lowered.wanted:
+        return Wanted(
+            model=name,
+            names=tuple(value.name for value in lowered.wanted),
+            inputs=tuple(value.name for value in evaluator.graph.inputs if value.tensor is None),
+            outputs=tuple(value.name for value in evaluator.graph.outputs),
+        )
+    built = build_steps(evaluator.graph, lowered, target)
+    writer = _Writer(Parts(evaluator, facts, lowered, built))
+    tables = writer.tables(target)
+    return Image(
+        model=name,
+        tables=tables,
+        code=tuple(emit_objects(writer.numbering.kernels, target)),
+        graph=to_bytes(writer.remainder()),
+        rows=tuple(built.explain(evaluator.graph, lowered)),
+        constants=tuple(map(stored_array, writer.numbering.constants)),
+    )
+
+
+class _Writer:
+    def __init__(self, parts: Parts) -> None:
+        self.model, self.graph = parts.evaluator.model, parts.evaluator.graph
+        self.facts = parts.facts
+        self.lowered, self.built = parts.lowered, parts.built
+        self.numbering = Numbering()
+        self.references = [step for step in parts.built.steps if isinstance(step, Node)]
+        self.held: dict[int, int] = {}
+        self.agreements = dict.fromkeys(parts.lowered.agreements)
+        self.known: set[str] = set()
+        """Names of sizes that arrays have told so far."""
+
+    def tables(self, target: Target) -> Tables:
+        """The program's tables; fills the numbering."""
+        fed = tuple(map(self.fed, self.graph.inputs))
+        told = self.told(self.graph.inputs)
+        checks = self.checks()
+        steps = tuple(map(self.step, self.built.steps))
+        outputs = tuple(map(self.array, self.graph.outputs))
+        return Tables(
+            target=target.name,
+            symbols=tuple(self.numbering.symbols),
+            arrays=len(self.numbering.arrays),
+            fed=fed,
+            told=told,
+            checks=checks,
+            steps=steps,
+            outputs=outputs,
+            held=tuple(self.held.items()),
+        )
+
+    def remainder(self) -> Model:
+        """The model's inputs, outputs and nodes without kernels; what those read are inputs too.
+
+        Types say what inference found, from which the programs of subgraphs are made.
+        """
+        twin = Graph(self.graph.name)
+        values: dict[Value, Value] = {}
+        for value in self.graph.inputs:
+            values[value] = twin.add_input(value.name, value.type)
+        for node in self.references:
+            for value in read_values(node):
+                if value not in values:
+                    values[value] = twin.add_input(value.name, self.type(value))
+            copy = twin.nodes.append(clone_node(node, values))
+            for inner, other in zip(node.subgraphs, copy.subgraphs, strict=True):
+                for value, formal in zip(inner.inputs, other.inputs, strict=True):
+                    formal.declared = self.type(value)
+            for output in copy.outputs:
+                output.tensor = None
+        for value in self.graph.outputs:
+            twin.outputs.append(values.get(value) or Value(value.name, value.declared))
+        return Model(twin, self.model.opsets, self.model.ir_version)
+
+    def type(self, value: Value) -> Type | None:
+        """The type that inference found, or the declared one."""
+        fact = self.facts.get(value)
+        return value.type if fact is None else to_type(fact, HIDDEN) or value.type
+
+    def fed(self, value: Value) -> Fed:
+        default = None
+        if value.tensor is not None:
+            default = self.numbering.constant(value.tensor.numpy())
+        return Fed(self.numbering.array(value), default, value in self.lowered.constants)
+
+    def array(self, value: Value) -> int:
+        """The number of the array that holds a value when the program runs."""
+        form = self.built.stored.get(value)
+        constant: Any = None
+        if value in self.lowered.constants:
+            constant = self.lowered.constants[value]
+        elif isinstance(form, Source) and form.constant is not None:
+            constant = form.constant
+        elif form is not None:
+            return self.numbering.array(form)
+        number = self.numbering.array(value)
+        if constant is not None:
+            self.held[number] = self.numbering.constant(constant)
+        return number
+
+    def step(self, step: Step | Node) -> SegmentImage | ReferenceImage:
+        if isinstance(step, Step):
+            return segment_image(step, self.numbering)
+        inputs = tuple(map(self.array, read_values(step)))
+        outputs = tuple(map(self.numbering.array, step.outputs))
+        told = self.told(step.outputs)
+        return ReferenceImage(self.references.index(step), inputs, outputs, told, self.checks())
+
+    def told(self, values: Iterable[Value]) -> tuple[Told, ...]:
+        """What the shapes of arrays tell about sizes."""
+        found = []
+        for value in values:
+            form = self.lowered.forms.get(value)
+            if isinstance(form, Source) and form.value is value and form.constant is None:
+                found.append(self._told(value, form))
+        return tuple(found)
+
+    def _told(self, value: Value, form: Form) -> Told:
+        plain = [
+            (axis, str(size))
+            for axis, size in enumerate(form.shape)
+            if symbols(size) == {str(size)}
+        ]
+        self.known |= {name for _, name in plain}
+        computed = []
+        for axis, size in enumerate(form.shape):
+            if isinstance(size, Expression) and symbols(size) <= self.known:
+                names = sorted(symbols(size))
+                code = Code(names)
+                code.line(f"return {code.value(size)}")
+                numbers = tuple(map(self.numbering.symbol, names))
+                computed.append((axis, numbers, code.source()))
+        return Told(
+            array=self.numbering.array(value),
+            name=value.name,
+            dtype=int(form.dtype),
+            shape=tuple(size if isinstance(size, int) else str(size) for size in form.shape),
+            symbols=tuple((axis, self.numbering.symbol(name)) for axis, name in plain),
+            computed=tuple(item for item in computed if item[0] not in dict(plain)),
+        )
+
+    def checks(self) -> Checks | None:
+        """Agreements all of whose sizes have been told by now, and not before."""
+        ready = [pair for pair in self.agreements if _names(pair) <= self.known]
+        if not ready:
+            return None
+        names = sorted(frozenset().union(*map(_names, ready)))
+        code = Code(names)
+        for number, pair in enumerate(ready):
+            left, right = code.value(pair.left), code.value(pair.right)
+            unless = f" and {left} != 1" if pair.repeats else ""
+            code.line(f"if {left} != {right}{unless}: return {number}, {left}, {right}")
+            del self.agreements[pair]
+        code.line("return None")
+        texts = tuple((str(pair.left), str(pair.right)) for pair in ready)
+        return Checks(tuple(map(self.numbering.symbol, names)), code.source(), texts)
+
+
+def _names(pair: Agreement) -> frozenset[str]:
+    return symbols(pair.left) | symbols(pair.right)

@@ -1,0 +1,71 @@
+"""What stands for a model, a compiler and a processor in the names of cached images.
+
+Content is hashed as a whole (SHA-256): no two models share a name, whatever their files are called.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from sardonyx.compiler.emit_engine import code_identity
+from sardonyx.compiler.targets import Target
+from sardonyx.format.storage import ExternalData
+from sardonyx.format.write import write_model
+from sardonyx.graph import Model
+from sardonyx.version import VERSION
+
+_NO_PART = frozenset(["__pycache__", "checker", "cli", "compat", "runtime", "viewer"])
+"""Folders beside this one that have no part in compiling."""
+
+
+def digest_parts(parts: Iterable[str]) -> str:
+    """One digest of several words, in order.
+
+    >>> digest_parts(["ab", "c"]) == digest_parts(["a", "bc"])
+    False
+    """
+    words = [word.encode() for word in parts]
+    joined = b"".join(len(word).to_bytes(8, "little") + word for word in words)
+    return hashlib.sha256(joined).hexdigest()
+
+
+def digest_model(model: Model) -> str:
+    """The digest of a model's content, weights in other files included."""
+    found = hashlib.sha256()
+    for piece in write_model(model).finish():
+        found.update(piece)
+    for tensor in model.tensors():
+        if isinstance(tensor.data, ExternalData):
+            found.update(tensor.data.buffer(tensor))
+    return found.hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """The digest of a file's content."""
+    with open(path, "rb", buffering=0) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def image_key(identity: str, specialize: bool, target: Target) -> str:
+    """The name of a model's image: whatever changes the image changes it."""
+    return digest_parts([identity, str(specialize), VERSION, _sources(), *code_identity(target)])
+
+
+@cache
+def _sources() -> str:
+    """The compiler's own files: another size or time of one means another compiler."""
+    root = str(Path(__file__).parents[1])
+    found = []
+    waiting = [root]
+    while waiting:
+        with os.scandir(waiting.pop()) as items:
+            for item in items:
+                if item.is_dir() and item.name not in _NO_PART:
+                    waiting.append(item.path)
+                elif item.name.endswith(".py"):
+                    status = item.stat()
+                    place = item.path[len(root) :]
+                    found.append(f"{place} {status.st_size} {status.st_mtime_ns}")
+    return digest_parts(sorted(found))

@@ -1,0 +1,189 @@
+"""A step as data: its frame, and the source of the plan that fills it for given sizes."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sardonyx.compiler.build import Step
+from sardonyx.compiler.forms import Form, Source
+from sardonyx.compiler.image import ARENA, FIRST_INPUT, NOTHING, SegmentImage
+from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status
+from sardonyx.compiler.numbering import Numbering
+from sardonyx.compiler.plan import ALIGNMENT, Lifetime, arrange
+from sardonyx.compiler.sizes import Code
+from sardonyx.dims import Size, product
+from sardonyx.loops.nodes import substitute, symbols
+
+SMALLEST_SHARED_WORK = 1 << 17
+"""Elementary operations below which waking threads costs more than it saves."""
+TYPICAL_SIZE = 128
+"""What a size that is not known is taken for where the arena's arrangement is chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Which address a slot is relative to, and the number or name of what is added."""
+
+    base: int
+    offset: str
+
+
+def segment_image(step: Step, numbering: Numbering) -> SegmentImage:
+    """Number what a step reads and makes, lay out its frame, and write down its plan."""
+    return _Frame(step, numbering).image()
+
+
+class _Frame:
+    def __init__(self, step: Step, numbering: Numbering) -> None:
+        self.step = step
+        self.numbering = numbering
+        self.names = sorted(_names(step))
+        self.code = Code(self.names, ["pieces"])
+        self.starts: list[int] = []
+        self.slots = 0
+        for call in step.calls:
+            self.starts.append(self.slots)
+            self.slots += len(call.places) + len(call.kernel.parameters) + 2
+        places = [*step.inputs, *step.outputs]
+        self.outside = {form: FIRST_INPUT + place for place, form in enumerate(places)}
+        self.constants: dict[int, int] = {}
+        self.arena = self.place_blocks(_lifetimes(step, self.outside))
+
+    def image(self) -> SegmentImage:
+        slots = list(self.fill())
+        dynamic = [place for place, slot in enumerate(slots) if not slot.offset.isdecimal()]
+        results = {name: None for place in dynamic for name in [slots[place].offset]}
+        numbers = {name: number for number, name in enumerate(results)}
+        shapes = [_tuple(map(self.code.count, form.shape)) for form in self.step.outputs]
+        self.code.line(f"return {_tuple(results)}, {self.total}, {_tuple(shapes)}")
+        return SegmentImage(
+            inputs=tuple(self.numbering.array(form) for form in self.step.inputs),
+            outputs=tuple(self.numbering.array(form) for form in self.step.outputs),
+            dtypes=tuple(int(form.dtype) for form in self.step.outputs),
+            constants=tuple(self.constants),
+            calls=tuple(
+                (self.numbering.kernel(call.kernel), start, start + len(call.places)
+                 + len(call.kernel.parameters))
+                for call, start in zip(self.step.calls, self.starts, strict=True)
+            ),
+            names=tuple(self.step.names),
+            bases=tuple(slot.base for slot in slots),
+            offsets=tuple(int(slot.offset) if slot.offset.isdecimal() else 0 for slot in slots),
+            positions=tuple(dynamic),
+            chosen=tuple(numbers[slots[place].offset] for place in dynamic),
+            symbols=tuple(map(self.numbering.symbol, self.names)),
+            source=self.code.source(),
+            reports=any(isinstance(item, Status) for call in self.step.calls
+                        for item in call.places),
+        )  # fmt: skip
+
+    def fill(self) -> Iterator[_Slot]:
+        """Every slot of the frame."""
+        for call in self.step.calls:
+            for item in call.places:
+                yield self.slot(item)
+            for name in call.kernel.parameters:
+                yield _Slot(NOTHING, self.code.argument(name))
+            tasks, pieces = self.shares(call)
+            yield _Slot(NOTHING, tasks)
+            yield _Slot(NOTHING, pieces)
+
+    def slot(self, item: Place) -> _Slot:
+        if isinstance(item, Status):
+            return _Slot(ARENA, str(self.slots * 8))
+        if item in self.arena:
+            return _Slot(ARENA, self.arena[item])
+        if item in self.outside:
+            return _Slot(self.outside[item], "0")
+        assert isinstance(item, Packed | Source)
+        array = item.array if isinstance(item, Packed) else item.constant
+        number = self.constants.setdefault(self.numbering.constant(array), len(self.constants))
+        return _Slot(FIRST_INPUT + len(self.outside) + number, "0")
+
+    def shares(self, call: Call) -> tuple[str, str]:
+        """How many tasks a call has, and into how many pieces threads cut them."""
+        loop = call.kernel.parallel
+        tasks = "1" if loop is None else self.code.count(loop.extent)
+        work = self.code.count(call.work)
+        if tasks.isdecimal() and int(tasks) < 2:
+            return tasks, "1"
+        if work.isdecimal():
+            alone = int(work) < SMALLEST_SHARED_WORK
+            return tasks, "1" if alone else self.code.named(f"pieces({tasks})")
+        enough = f"pieces({tasks}) if {work} >= {SMALLEST_SHARED_WORK} else 1"
+        return tasks, self.code.named(enough)
+
+    def place_blocks(self, lifetimes: dict[Place, Lifetime]) -> dict[Place, str]:
+        """Where each block begins in the arena, behind the frame and the status."""
+        blocks: list[Any] = list(lifetimes)
+        sample: dict[str, Size] = dict.fromkeys(self.names, TYPICAL_SIZE)
+        typical = [max(_sample(item.shape, sample), 0) * item.dtype.numpy.itemsize
+                   for item in blocks]  # fmt: skip
+        begin = str(_round_up(self.slots * 8 + 8))
+        tops: list[str] = [begin] * len(blocks)
+        offsets: dict[Place, str] = {}
+        for block, below in arrange(list(map(_round_up, typical)), list(lifetimes.values())):
+            offset = self.most([tops[other] for other in below] or [begin])
+            offsets[blocks[block]] = offset
+            tops[block] = self.sum(offset, self.block_bytes(blocks[block]))
+        self.total = self.most([*tops, begin])
+        return offsets
+
+    def block_bytes(self, item: Any) -> str:
+        """The bytes of a block, up to the next cache line."""
+        counts = [self.code.count(size) for size in item.shape]
+        width = item.dtype.numpy.itemsize
+        if all(count.isdecimal() for count in counts):
+            return str(_round_up(math.prod(map(int, counts)) * width))
+        size = "*".join([*counts, str(width)])
+        return self.code.named(f"({size} + {ALIGNMENT - 1}) & -{ALIGNMENT}")
+
+    def sum(self, left: str, right: str) -> str:
+        if left.isdecimal() and right.isdecimal():
+            return str(int(left) + int(right))
+        return self.code.named(f"{left} + {right}")
+
+    def most(self, items: list[str]) -> str:
+        numbers = [int(item) for item in items if item.isdecimal()]
+        names = sorted({item for item in items if not item.isdecimal()})
+        if numbers:
+            names.append(str(max(numbers)))
+        return names[0] if len(names) == 1 else self.code.named(f"max({', '.join(names)})")
+
+
+def _names(step: Step) -> set[str]:
+    """The names of sizes that a step's plan depends on."""
+    names = {name for call in step.calls for name in call.kernel.parameters}
+    sizes: list[Size] = [size for form in step.outputs for size in form.shape]
+    for call in step.calls:
+        sizes += [size for item in call.places if isinstance(item, Form | Scratch)
+                  for size in item.shape]  # fmt: skip
+        sizes.append(call.work)
+    return names.union(*map(symbols, sizes))
+
+
+def _lifetimes(step: Step, outside: dict[Form, int]) -> dict[Place, Lifetime]:
+    """From which call to which each place in the arena is needed."""
+    found: dict[Place, Lifetime] = {}
+    for number, call in enumerate(step.calls):
+        for item in call.places:
+            form = isinstance(item, Form) and not isinstance(item, Source) and item not in outside
+            if form or isinstance(item, Scratch):
+                first = found[item].first if item in found else number
+                found[item] = Lifetime(first, number)
+    return found
+
+
+def _sample(shape: tuple[Size, ...], sizes: dict[str, Size]) -> int:
+    total = substitute(product(shape), sizes)
+    assert isinstance(total, int), "every name of a block's size is known to its segment"
+    return total
+
+
+def _round_up(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _tuple(items: Any) -> str:
+    return "(" + "".join(f"{item}, " for item in items) + ")"

@@ -1,0 +1,122 @@
+"""A compiled program as plain data: all that its runs need, and nothing of how it was made."""
+
+from dataclasses import dataclass
+from typing import Any
+
+NOTHING, ARENA, FIRST_INPUT = 0, 1, 2
+"""Places in a run's table of addresses: zero, the arena, then inputs, outputs and constants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Sizes that must be equal: source that finds the first that are not, and each pair's text."""
+
+    symbols: tuple[int, ...]
+    source: str
+    texts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the shape of an array tells: sizes by their numbers, and what others must be."""
+
+    array: int
+    name: str
+    dtype: int
+    shape: tuple[int | str, ...]
+    symbols: tuple[tuple[int, int], ...]
+    """An axis, and the number of the size that it tells."""
+    computed: tuple[tuple[int, tuple[int, ...], str], ...]
+    """An axis, and the source of its size with the numbers of the sizes that needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """An input: the array it becomes, and the constant that stands for it where it is not fed."""
+
+    array: int
+    default: int | None
+    fixed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentImage:
+    """Calls of kernels that run without anything between them.
+
+    The frame has slots for every call: its arguments, the number of its tasks, and of pieces.
+    `bases` says which address each slot is relative to, `offsets` what is added, where `positions`
+    take the results of the plan's source that `chosen` numbers.
+    """
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    dtypes: tuple[int, ...]
+    """The element types of the outputs."""
+    constants: tuple[int, ...]
+    calls: tuple[tuple[int, int, int], ...]
+    """A kernel's number, its first slot, and the slot of the number of its tasks."""
+    names: tuple[str, ...]
+    """The name of the kernel each call belongs to, as in `rows`."""
+    bases: tuple[int, ...]
+    offsets: tuple[int, ...]
+    positions: tuple[int, ...]
+    chosen: tuple[int, ...]
+    symbols: tuple[int, ...]
+    source: str
+    reports: bool
+    """Whether kernels may say that an index was out of range."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceImage:
+    """A node that runs its reference: what it reads and makes, by numbers of arrays."""
+
+    node: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    told: tuple[Told, ...]
+    checks: Checks | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The program without its code and constants."""
+
+    target: str
+    symbols: tuple[str, ...]
+    arrays: int
+    fed: tuple[Fed, ...]
+    told: tuple[Told, ...]
+    checks: Checks | None
+    steps: tuple[SegmentImage | ReferenceImage, ...]
+    outputs: tuple[int, ...]
+    held: tuple[tuple[int, int], ...]
+    """Arrays that are constants, each with the constant's number."""
+
+
+Row = tuple[str, str, str, tuple[str, ...], str]
+"""Of one node: its place, its operator, its kernel, the nodes together with it, a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """In the place of an image: inputs whose contents decide about a program, and all names."""
+
+    model: str
+    names: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A compiled program; `graph` holds its inputs, outputs and nodes without kernels, as bytes."""
+
+    model: str
+    """What it was made from, for people."""
+    tables: Tables
+    code: tuple[bytes, ...]
+    graph: bytes
+    rows: tuple[Row, ...]
+    constants: tuple[Any, ...]

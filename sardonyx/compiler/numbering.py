@@ -1,0 +1,52 @@
+"""Numbers for everything a program's data refers to: arrays, constants, kernels, sizes."""
+
+from typing import Any
+
+import numpy as np
+
+from sardonyx.compiler.forms import Form, Source
+from sardonyx.graph import Value
+from sardonyx.loops import Kernel, kernel_text
+
+
+class Numbering:
+    """Gives numbers as they are asked for; equal things have one."""
+
+    def __init__(self) -> None:
+        self.kernels: list[Kernel] = []
+        self.constants: list[Any] = []
+        self.symbols: dict[str, int] = {}
+        self.arrays: dict[Form | Value, int] = {}
+        self._kernels: dict[str, int] = {}
+        self._constants: dict[int, int] = {}
+
+    def array(self, item: Form | Value) -> int:
+        """The number of the array that holds a value or a stored form."""
+        key = item.value if isinstance(item, Source) else item
+        return self.arrays.setdefault(key, len(self.arrays))
+
+    def constant(self, item: Any) -> int:
+        """The number of a constant."""
+        if id(item) not in self._constants:
+            self._constants[id(item)] = len(self.constants)
+            self.constants.append(item)
+        return self._constants[id(item)]
+
+    def symbol(self, name: str) -> int:
+        """The number of a size by its name."""
+        return self.symbols.setdefault(name, len(self.symbols))
+
+    def kernel(self, kernel: Kernel) -> int:
+        """The number of a kernel."""
+        key = kernel_text(kernel)
+        if key not in self._kernels:
+            self._kernels[key] = len(self.kernels)
+            self.kernels.append(kernel)
+        return self._kernels[key]
+
+
+def stored_array(array: Any) -> Any:
+    """A constant as kernels read it: without gaps, at an address its elements may have."""
+    if not isinstance(array, np.ndarray) or array.dtype == object:
+        return array
+    return np.require(array, requirements=["C", "A"])

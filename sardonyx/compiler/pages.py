@@ -1,0 +1,27 @@
+"""Memory of mapped files that is not needed for now."""
+
+import mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def let_go(array: NDArray[Any]) -> None:
+    """Let the system take back memory of an array in a mapped file; a later read brings it back.
+
+    >>> let_go(np.zeros(3))  # not in a mapped file: nothing happens
+    """
+    holder: Any = array
+    while isinstance(holder, np.ndarray):
+        holder = holder.base
+    mapped = holder.obj if isinstance(holder, memoryview) else None
+    if not isinstance(mapped, mmap.mmap) or not array.flags.forc:
+        return
+    if not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    begin = array.ctypes.data - np.frombuffer(mapped, np.uint8, 1).ctypes.data
+    start = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+    length = (begin + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - start
+    if length > 0:
+        mapped.madvise(mmap.MADV_DONTNEED, start, length)

@@ -1,0 +1,83 @@
+"""A folder for what only this user may have written, since it will be executed."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - systems without it do not wait for each other
+    fcntl = None  # type: ignore[assignment]
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+
+
+class PrivateFolder:
+    """A folder that is this user's alone; links are not followed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def problem(self) -> str:
+        """Why the folder cannot be used, or nothing; it is made where it is missing."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = os.lstat(self.path)
+        except OSError as error:
+            return error.strerror or str(error)
+        if not stat.S_ISDIR(found.st_mode):
+            return "it is not a folder"
+        return _distrust(found) or ("" if os.access(self.path, os.W_OK) else "it is read-only")
+
+    def open(self, name: str) -> BinaryIO | None:
+        """A file to read; None where there is none, or others could have written it."""
+        try:
+            descriptor = os.open(self.path / name, os.O_RDONLY | _NO_LINKS)
+        except OSError:
+            return None
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or _distrust(found):
+            os.close(descriptor)
+            return None
+        return os.fdopen(descriptor, "rb")
+
+    @contextmanager
+    def replacing(self, name: str) -> Iterator[BinaryIO]:
+        """A new file that takes its place when everything is written."""
+        staged = self.path / f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS
+        try:
+            with os.fdopen(os.open(staged, flags, 0o600), "wb") as file:
+                yield file
+            os.replace(staged, self.path / name)
+        finally:
+            staged.unlink(missing_ok=True)
+
+    def lock(self, name: str) -> int | None:
+        """A descriptor that keeps others out until it is closed; None while another holds one.
+
+        The lock of a process that died is free.
+        """
+        flags = os.O_RDWR | os.O_CREAT | _NO_LINKS
+        descriptor = os.open(self.path / f"{name}.lock", flags, 0o600)
+        if fcntl is None:
+            return descriptor
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        return descriptor
+
+
+def _distrust(found: os.stat_result) -> str:
+    """Why others could have written something, or nothing."""
+    if not hasattr(os, "geteuid"):
+        return ""
+    if found.st_uid != os.geteuid():
+        return "it belongs to another user"
+    return "others may write to it" if found.st_mode & _OTHERS_WRITE else ""
