@@ -28,7 +28,6 @@ from sardonyx.compiler.forms import (
     topological,
 )
 from sardonyx.dims import Size, product
-from sardonyx.dtypes import DataType
 
 LARGEST_GROUP = 400
 """Forms in one kernel, so that no kernel takes long to compile."""
@@ -233,8 +232,7 @@ class _Walk:
             case Contraction() | Convolution():
                 if not self.identity[form] or group.axes is not None or group.tile is not None:
                     return False
-                fits = isinstance(group.root, Map) and group.root.dtype is DataType.FLOAT
-                if not fits or group.root.shape != form.shape:
+                if not isinstance(group.root, Map) or group.root.shape != form.shape:
                     return False
                 group.tile = form
                 return True

@@ -12,6 +12,7 @@ from sardonyx.compiler.forms import (
     Join,
     Map,
     NotLowered,
+    Scaled,
     Source,
     Take,
     Trim,
@@ -87,7 +88,7 @@ def lower_graph(
     for value in [*graph.inputs, *graph.initializers]:
         _remember_source(result, value, facts)
     for node in graph.nodes:
-        if not _fold(result, evaluator, node, facts, operators):
+        if not _fold(result, evaluator, node, facts, lowerings, operators):
             _lower(result, node, facts, lowerings, operators)
     return result
 
@@ -117,8 +118,9 @@ def size_names(shape: tuple[Size, ...]) -> set[str]:
 
 
 def _fold(
-    result: Lowered, evaluator: Evaluator, node: Node, facts: dict[Value, Fact], operators: Catalog
-) -> bool:
+    result: Lowered, evaluator: Evaluator, node: Node, facts: dict[Value, Fact],
+    lowerings: Lowerings, operators: Catalog,
+) -> bool:  # fmt: skip
     """Compute a node now where that gives the same every time."""
     operator = operators[canonical_domain(node.domain), node.op_type]
     known = [value is None or value in result.constants for value in node.inputs]
@@ -140,7 +142,26 @@ def _fold(
         result.constants[output] = array
         _remember_source(result, output, facts)
     result.folded.append(node)
+    _keep_origin(result, node, facts, lowerings, operator)
     return True
+
+
+def _keep_origin(
+    result: Lowered, node: Node, facts: dict[Value, Fact], lowerings: Lowerings, operator: Any
+) -> None:
+    """Remember that a constant is bytes with a scale, where it was computed from those."""
+    (output, *_) = node.outputs
+    source, large = result.forms.get(output), result.constants[output]
+    given = [result.constants.get(value) for value in node.inputs if value is not None]
+    sizes = [array.nbytes for array in given if isinstance(array, np.ndarray)]
+    if not isinstance(source, Source) or len(sizes) < len(given) or sum(sizes) >= large.nbytes:
+        return
+    try:
+        (origin, *_) = _forms(result, node, facts, lowerings, operator)
+    except NotLowered:
+        return
+    if isinstance(origin, Scaled):
+        result.forms[output] = replace(source, origin=origin)
 
 
 def _is_large(fact: Fact) -> bool:

@@ -9,6 +9,7 @@ from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_features import CASES as FEATURES
 from tests.compiler.cases_indexing import CASES as INDEXING
 from tests.compiler.cases_ordering import CASES as ORDERING
+from tests.compiler.cases_products import CASES as PRODUCTS
 from tests.compiler.cases_recurrent import CASES as RECURRENT
 from tests.compiler.cases_regions import CASES as REGIONS
 from tests.compiler.cases_sliding import CASES as SLIDING
@@ -255,7 +256,7 @@ CASES: list[Case] = [
 ]
 
 ALL_CASES = [
-    *CASES, *CHOOSING, *ATTENTION, *ELEMENTS, *FEATURES, *INDEXING, *ORDERING, *RECURRENT,
-    *REGIONS, *SLIDING, *STRUCTURE,
+    *CASES, *ATTENTION, *CHOOSING, *ELEMENTS, *FEATURES, *INDEXING, *ORDERING, *RECURRENT,
+    *REGIONS, *PRODUCTS, *SLIDING, *STRUCTURE,
 ]  # fmt: skip
 """The cases of all families."""

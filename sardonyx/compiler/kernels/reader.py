@@ -21,7 +21,7 @@ from sardonyx.compiler.forms import (
     topological,
 )
 from sardonyx.compiler.fuse import Fusion, Group
-from sardonyx.dims import Expression, Size, product
+from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.loops.build import dense, dense_strides
 from sardonyx.loops.nodes import (
@@ -262,29 +262,6 @@ def inlined(form: Form, elements: Mapping[Form, Value]) -> Value:
             case Map(name=name, arguments=arguments):
                 made[item] = _apply(name, item.dtype, [made[part] for part in arguments])
     return made[form]
-
-
-def constant_array(form: Form) -> NDArray[Any] | None:
-    """The elements of a constant, also behind views of it."""
-    match form:
-        case Source(constant=constant):
-            return constant
-        case Reshape(source=source):
-            inner = constant_array(source)
-            if inner is None or not isinstance(product(form.shape), int):
-                return None
-            return inner.reshape(form.shape)  # type: ignore[arg-type]
-        case View(source=source, axes=axes):
-            inner = constant_array(source)
-            plain = all(
-                axis.start == 0 and axis.step == 1 and axis.axis is not None for axis in axes
-            )
-            if inner is None or not plain or len(axes) != len(form.shape):
-                return None
-            places = [axis.axis for axis in axes]
-            turned = inner.transpose([places.index(axis) for axis in range(len(places))])
-            return turned if turned.shape == form.shape else None
-    return None
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:

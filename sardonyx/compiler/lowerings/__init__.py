@@ -3,7 +3,6 @@
 from sardonyx.compiler.lowerings import (
     attention,
     choosing,
-    contraction,
     cumulative,
     determinant,
     einsum,
@@ -12,10 +11,13 @@ from sardonyx.compiler.lowerings import (
     fused,
     group_attention,
     indexing,
+    integer_products,
     movement,
     ordering,
     pointwise,
+    products,
     quantization,
+    quantized_elements,
     recurrent,
     reduction,
     regions,
@@ -29,10 +31,10 @@ from sardonyx.compiler.lowerings import (
 from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, Request
 
 MODULES = (
-    pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
+    pointwise, movement, reduction, indexing, cumulative, resampling, einsum,
     quantization, scattering, features, forest, sliding, recurrent, ordering, choosing,
     suppression, training, state_attention, regions, determinant, fused, attention,
-    group_attention,
+    group_attention, integer_products, products, quantized_elements,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
@@ -44,6 +46,7 @@ TYPE_BLIND = (
     | frozenset(scattering.LOWERINGS)
     | frozenset(quantization.LOWERINGS)
     | {("", "Compress")}
+    | frozenset(quantized_elements.LOWERINGS)
     | {("", name) for name in ("Cast", "CastLike", "BitCast", "Where")}
 )
 """Operators that only move elements or cast them: they take every element type as it is."""

@@ -22,7 +22,7 @@ from sardonyx.compiler.forms import (
     unary,
     unsqueeze,
 )
-from sardonyx.compiler.lowerings.contraction import matmul
+from sardonyx.compiler.lowerings.products import matmul
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
 from sardonyx.dims import Size, floor_divide
 from sardonyx.dtypes import DataType
