@@ -19,7 +19,7 @@ import onnxruntime
 import openvino
 
 import sardonyx as sx
-from sardonyx.compiler.emit_engine import Engine, host_target
+from sardonyx.compiler.emit_engine import Engine, compile_module, host_target
 from sardonyx.compiler.program import compile_model
 
 FLOAT = sx.DataType.FLOAT
@@ -132,6 +132,12 @@ OTHER = [
 SECTIONS = ("square", "dense", "rows", "batched", "resnet", "mobile", "other")
 
 
+def engine_of(text: str) -> Engine:
+    """LLVM's language made ready to run."""
+    target = host_target()
+    return Engine([compile_module(text, target)], target)
+
+
 def multiply_add_peak() -> float:
     """Operations a second of one core that only multiplies and adds in registers."""
     target = host_target()
@@ -151,7 +157,7 @@ def multiply_add_peak() -> float:
     for n in each:
         lines += [f" %q{n} = getelementptr i8, ptr %p, i64 {n * 4 * lanes}"]
         lines += [f" store {vector} %y{n}, ptr %q{n}, align 4"]
-    engine = Engine("\n".join([*lines, " ret void\n}"]), target)
+    engine = engine_of("\n".join([*lines, " ret void\n}"]))
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.address("run"))
     memory = np.zeros(count * lanes, np.float32)
     return 2 * lanes * count * rounds / best(lambda: run(memory.ctypes.data), 40)
@@ -179,7 +185,7 @@ loop:
         lines += [" %j = add i64 %i, 512\n %more = icmp slt i64 %j, %n"]
         lines += [" br i1 %more, label %loop, label %exit\nexit:"]
         lines += [f" store volatile <8 x i64> %y{n}, ptr %out, align 8" for n in each]
-        self._engine = Engine(text + "\n".join([*lines, " ret void\n}"]), host_target())
+        self._engine = engine_of(text + "\n".join([*lines, " ret void\n}"]))
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
         self._run = prototype(self._engine.address("run"))
         self._out = np.zeros(8, np.int64)
