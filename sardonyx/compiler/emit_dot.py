@@ -3,8 +3,7 @@
 import platform
 from typing import Any
 
-from llvmlite import ir
-
+from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_math import declare, like, splat
 
 _PAIRS = {
@@ -18,7 +17,7 @@ _PAIRS = {
 def emit_dot(b: ir.IRBuilder, left: Any, right: Any, total: Any) -> Any:
     """`total` plus the products of left's bytes, without sign, by right's, with sign."""
     lanes = left.type.count if isinstance(left.type, ir.VectorType) else 1
-    if lanes == 16 and getattr(b.module, "dots", False):
+    if lanes == 16 and b.module.dots:
         name = "llvm.x86.avx512.vpdpbusd.512"
         function = declare(b.module, name, left.type, [left.type] * 3)
         return b.call(function, [total, left, right])
