@@ -8,7 +8,6 @@ this core reads as many bytes as the weights have. Both limits are measured by e
 """
 
 import argparse
-import ctypes
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +18,11 @@ import onnxruntime
 import openvino
 
 import sardonyx as sx
+<<<<<<< HEAD
 from sardonyx.compiler.emit_engine import Engine, compile_module, host_target
+=======
+from sardonyx.compiler.emit_limits import Reading, multiply_add_rate
+>>>>>>> bench
 from sardonyx.compiler.program import compile_model
 
 FLOAT = sx.DataType.FLOAT
@@ -132,6 +135,7 @@ OTHER = [
 SECTIONS = ("square", "dense", "rows", "batched", "resnet", "mobile", "other")
 
 
+<<<<<<< HEAD
 def engine_of(text: str) -> Engine:
     """LLVM's language made ready to run."""
     target = host_target()
@@ -194,6 +198,8 @@ loop:
         self._run(array.ctypes.data, array.nbytes, self._out.ctypes.data)
 
 
+=======
+>>>>>>> bench
 def best(call: Callable[[], Any], runs: int, threads: int = 1) -> float:
     """Seconds of the fastest run; of one thread processor time, which other load cannot take."""
     clock = time.process_time if threads == 1 else time.perf_counter
@@ -257,7 +263,7 @@ def main() -> None:
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--seconds", type=float, default=0.6, help="for each row")
     given = parser.parse_args()
-    peak, reading = multiply_add_peak(), Reading()
+    peak, reading = multiply_add_rate(), Reading()
     print(f"peak of one core {peak / 1e9:.1f} GFLOP/s")
     for section in given.sections or SECTIONS:
         for case in _cases(section):
