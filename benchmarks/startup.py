@@ -23,7 +23,7 @@ begin = time.perf_counter()
 import sardonyx as sx
 make = sx.InferenceSession
 imported = time.perf_counter()
-session = make(sys.argv[1], providers=["CompiledExecutionProvider"])
+session = make(sys.argv[1], providers=["CPUExecutionProvider"])
 made = time.perf_counter()
 """
 THEIRS = """

@@ -9,7 +9,7 @@ from sardonyx.errors import ExternalDataError, InputError, UnsupportedError
 from sardonyx.format.load import load
 from sardonyx.format.save import save
 from sardonyx.format.storage import ExternalData
-from sardonyx.graph import Graph, Model, Tensor, TensorType, Type
+from sardonyx.graph import Graph, Model, Tensor, TensorType, Type, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.graph.sort import sort_graph
 from sardonyx.ops.catalog import Catalog, canonical_domain
@@ -53,6 +53,24 @@ def prepare_model(model: Model, options: SessionOptions) -> None:
         for value in (*model.graph.inputs, *model.graph.outputs):
             value.type = _with_sizes(value.type, options)
     forgive(model, options)
+
+
+def overridable(model: Model) -> list[Value]:
+    """Constants that are inputs too, so that a feed may replace them."""
+    assert model.graph is not None
+    inputs = set(model.graph.inputs)
+    return [value for value in model.graph.initializers if value in inputs]
+
+
+def fix_constants(model: Model) -> Model:
+    """The model with constants that no feed replaces; itself where there are only such."""
+    if not overridable(model):
+        return model
+    twin = clone_model(model)
+    assert twin.graph is not None
+    fixed = set(overridable(twin))
+    twin.graph.inputs = [value for value in twin.graph.inputs if value not in fixed]
+    return twin
 
 
 def _set_constants(model: Model, options: SessionOptions) -> None:

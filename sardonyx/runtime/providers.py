@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from sardonyx.compiler.program import Program, Settings
 from sardonyx.compiler.specialize import Specialized
 from sardonyx.errors import InputError, UnsupportedError
-from sardonyx.graph import Graph, SparseTensorType, Value
+from sardonyx.graph import Graph, Model, SparseTensorType, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.evaluate import Evaluator
@@ -17,7 +17,7 @@ from sardonyx.runtime.caching import open_cache
 from sardonyx.runtime.defaults import PROCESS
 from sardonyx.runtime.feeds import constants_of
 from sardonyx.runtime.options import SessionOptions
-from sardonyx.runtime.prepare import optimize_model
+from sardonyx.runtime.prepare import fix_constants, optimize_model, overridable
 from sardonyx.runtime.processors import thread_limits
 from sardonyx.runtime.profile import Computed
 from sardonyx.runtime.progress import signs_of_life
@@ -128,21 +128,44 @@ class CompiledRunner:
         self._places = {name: place for place, name in enumerate(self._program.output_names)}
         self._tapped: OrderedDict[tuple[str, ...], Program | Specialized] = OrderedDict()
         self._reference: ReferenceRunner | None = None
+        self._fed = frozenset(self._program.input_names)
+        self._open: Program | Specialized | None = None
 
-    def _compile_optimized(self) -> Program | Specialized:
-        """The program of the optimized model; the cache knows it by the model as it was."""
+    def _compile_optimized(self, *, fixed: bool = True) -> Program | Specialized:
+        """The program of the optimized model; the cache knows it by the model as it was.
+
+        Constants that a feed may replace are `fixed` until one does.
+        """
         cache = self._settings.cache
         identity = "" if cache is None else self._source.identity(cache)
-        return self._settings.open(
-            lambda: optimize_model(self._source.model, self._options, self._catalog), identity
-        )
+
+        def read() -> Model:
+            model = self._source.model
+            return optimize_model(
+                fix_constants(model) if fixed else model, self._options, self._catalog
+            )
+
+        return self._settings.open(read, identity if fixed else f"{identity} open")
+
+    def _program_for(self, inputs: Mapping[str, Any]) -> Program | Specialized:
+        """The program that takes what is fed: another one where it replaces constants."""
+        if inputs.keys() <= self._fed:
+            return self._program
+        assert self._source.model.graph is not None
+        replaceable = {value.name for value in overridable(self._source.model)}
+        if not inputs.keys() & replaceable:
+            return self._program
+        if self._open is None:
+            self._options.say(INFO, "compiling again, since a constant is replaced")
+            self._open = self._compile_optimized(fixed=False)
+        return self._open
 
     def run(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
         watcher: Watcher | None = None,
     ) -> list[Any]:  # fmt: skip
         """Run once; a program that has inner values as outputs is made where these are wanted."""
-        program, places = self._program, self._places
+        program, places = self._program_for(inputs), self._places
         if outputs is not None:
             further = tuple(name for name in outputs if name not in places)
             if further:
@@ -228,19 +251,17 @@ CPU = "CPUExecutionProvider"
 REFERENCE = "ReferenceExecutionProvider"
 
 PROVIDERS: dict[str, Callable[[ModelSource, Catalog | None, SessionOptions], Runner]] = {
-    CPU: ReferenceRunner,
+    CPU: CompiledRunner,
     REFERENCE: ReferenceRunner,
-    "CompiledExecutionProvider": CompiledRunner,
 }
-"""Providers by name, in the order of preference. The compiler is young: large graphs with dynamic
-shapes can take a minute to compile, so it runs only where it is asked for."""
+"""Providers by name, in the order of preference."""
 
 
 def get_available_providers() -> list[str]:
     """The providers a session can use here, the preferred one first.
 
     >>> get_available_providers()
-    ['CPUExecutionProvider', 'ReferenceExecutionProvider', 'CompiledExecutionProvider']
+    ['CPUExecutionProvider', 'ReferenceExecutionProvider']
     """
     return list(PROVIDERS)
 

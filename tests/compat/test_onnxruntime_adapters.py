@@ -63,7 +63,7 @@ def test_runs_with_adapters(tmp_path: Path) -> None:
         results.append(session.run(None, {"x": x}, options)[0].tolist())
         assert session.run(None, {"x": x})[0].tolist() == [1, 1]
     assert results == [[12, 23], [12, 23]]
-    compiled = sx.InferenceSession(model, providers=["CompiledExecutionProvider"])
+    compiled = sx.InferenceSession(model, providers=["CPUExecutionProvider"])
     assert compiled.run(None, {"x": x, "w": x}, options)[0].tolist() == [11, 21]
 
 

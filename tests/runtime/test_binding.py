@@ -7,7 +7,7 @@ import pytest
 import sardonyx as sx
 from sardonyx.errors import InputError, UnsupportedError
 
-PROVIDERS = ["ReferenceExecutionProvider", "CompiledExecutionProvider"]
+PROVIDERS = ["ReferenceExecutionProvider", "CPUExecutionProvider"]
 TEXT = ('<ir_version: 10, opset_import: ["": 21]> g (float[n,3] x) => '
         "(float[n,3] y, int64[2] s, bfloat16[n,3] b)"
         "{ y = Neg(x) s = Shape(x) b = Cast<to = 16>(x) }")  # fmt: skip

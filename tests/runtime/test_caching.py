@@ -13,7 +13,7 @@ from sardonyx.runtime.caching import open_cache, usual_folder
 from tests.cli.invoke import invoke, told
 
 HEAD = '<ir_version: 10, opset_import: ["": 21]>'
-COMPILED = ["CompiledExecutionProvider"]
+COMPILED = ["CPUExecutionProvider"]
 
 
 def write_model(path: Path, scale: float) -> None:

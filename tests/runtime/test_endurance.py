@@ -15,7 +15,7 @@ import pytest
 import sardonyx as sx
 from sardonyx.compiler import compile
 
-PROVIDERS = ["ReferenceExecutionProvider", "CompiledExecutionProvider"]
+PROVIDERS = ["ReferenceExecutionProvider", "CPUExecutionProvider"]
 HEAD = '<ir_version: 10, opset_import: ["": 21]>'
 SMALL = f"""{HEAD} g (float[n,3] x) => (float[n,3] y) <float[3] w = {{1.0, 2.0, 3.0}}>
 {{ h = Mul(x, w) y = Relu(h) }}"""

@@ -9,7 +9,7 @@ import pytest
 import sardonyx as sx
 from sardonyx.errors import InputError
 
-PROVIDERS = ["ReferenceExecutionProvider", "CompiledExecutionProvider"]
+PROVIDERS = ["ReferenceExecutionProvider", "CPUExecutionProvider"]
 HEAD = '<ir_version: 10, opset_import: ["": 21]>'
 
 

@@ -14,7 +14,7 @@ from sardonyx.errors import EvaluationError, UnsupportedError
 from sardonyx.ops.fact import Fact
 from sardonyx.runtime.operators import C_SIGNATURE
 
-PROVIDERS = ["ReferenceExecutionProvider", "CompiledExecutionProvider"]
+PROVIDERS = ["ReferenceExecutionProvider", "CPUExecutionProvider"]
 X = np.array([[1, -2], [3, 4]], np.float32)
 
 
@@ -87,7 +87,7 @@ class Square(sx.Operator):
 
 def test_lowered_by_itself() -> None:
     session = sx.InferenceSession(
-        model("custom.Square(x)"), providers=["CompiledExecutionProvider"], operators=[Square]
+        model("custom.Square(x)"), providers=["CPUExecutionProvider"], operators=[Square]
     )
     np.testing.assert_array_equal(session.run(None, {"x": X})[0], -(X * X))
     assert "reference" not in session.explain()

@@ -54,7 +54,7 @@ def test_options_copy_and_pickle() -> None:
         ("ORT_ENABLE_ALL", ["Mul", "Relu"]),
     ],
 )
-@pytest.mark.parametrize("provider", ["ReferenceExecutionProvider", "CompiledExecutionProvider"])
+@pytest.mark.parametrize("provider", ["ReferenceExecutionProvider", "CPUExecutionProvider"])
 def test_the_optimized_model_is_written(
     model: sx.Model, tmp_path: Path, level: str, nodes: list[str], provider: str
 ) -> None:
@@ -112,7 +112,7 @@ def test_threads(model: sx.Model) -> None:
     options = sx.SessionOptions()
     for count in (1, 2, 5):
         options.intra_op_num_threads = count
-        session = sx.InferenceSession(model, options, providers=["CompiledExecutionProvider"])
+        session = sx.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         np.testing.assert_array_equal(session.run(None, {"x": X})[0], [[1, 0, 9, 16]])
 
 
@@ -195,7 +195,7 @@ def test_results_do_not_depend_on_threads_or_turns() -> None:
         options = sx.SessionOptions()
         options.use_deterministic_compute = True
         options.intra_op_num_threads = threads
-        session = sx.InferenceSession(model, options, providers=["CompiledExecutionProvider"])
+        session = sx.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         found += [session.run(None, {"x": x})[0] for _ in range(3)]
     assert all(np.array_equal(found[0], item) for item in found)
 
@@ -208,7 +208,7 @@ def test_seed() -> None:
     from sardonyx.runtime.defaults import PROCESS
 
     try:
-        for provider in ("ReferenceExecutionProvider", "CompiledExecutionProvider"):
+        for provider in ("ReferenceExecutionProvider", "CPUExecutionProvider"):
             made = []
             for seed in (5, 5, 6):
                 sx.set_seed(seed)

@@ -18,7 +18,7 @@ import sardonyx as sx
 from sardonyx.errors import EvaluationError, InputError, SardonyxError
 from tests.runtime.test_endurance import transformer
 
-PROVIDERS = ["ReferenceExecutionProvider", "CompiledExecutionProvider"]
+PROVIDERS = ["ReferenceExecutionProvider", "CPUExecutionProvider"]
 HEAD = '<ir_version: 10, opset_import: ["": 21]>'
 
 
@@ -102,7 +102,7 @@ def work(at):
 if __name__ == "__main__":
     session = sx.InferenceSession(
         sx.load_text({f"{HEAD} g (float[n] x) => (float[n] y) {{y = Add(x, x)}}"!r}),
-        providers=["CompiledExecutionProvider"])
+        providers=["CPUExecutionProvider"])
     work(1)
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.map(work, range(20)) == [6.0 * at for at in range(20)]

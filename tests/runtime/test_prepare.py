@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 import sardonyx as sx
 
-PROVIDERS = ["ReferenceExecutionProvider", "CompiledExecutionProvider"]
+PROVIDERS = ["ReferenceExecutionProvider", "CPUExecutionProvider"]
 X = np.array([[1, -2, 3, -4]], np.float32)
 
 

@@ -27,7 +27,7 @@ def model() -> sx.Model:
     return sx.load_text(TEXT)
 
 
-@pytest.fixture(params=["ReferenceExecutionProvider", "CompiledExecutionProvider"])
+@pytest.fixture(params=["ReferenceExecutionProvider", "CPUExecutionProvider"])
 def session(model: sx.Model, request: pytest.FixtureRequest) -> sx.InferenceSession:
     return sx.InferenceSession(model, providers=[request.param])
 
@@ -207,8 +207,8 @@ def test_what_cannot_be_compiled_falls_back(
     def refuse(*_: object) -> None:
         raise UnsupportedError("sizes are too long")
 
-    monkeypatch.setitem(providers.PROVIDERS, "CompiledExecutionProvider", refuse)
-    wanted = ["CompiledExecutionProvider"]
+    monkeypatch.setitem(providers.PROVIDERS, "CPUExecutionProvider", refuse)
+    wanted = ["CPUExecutionProvider"]
     session = sx.InferenceSession(model, providers=wanted)
     assert "the slow reference runs this model: sizes are too long" in caplog.text
     assert session.get_providers() == [*wanted, "ReferenceExecutionProvider"]

@@ -11,7 +11,7 @@ import pytest
 import sardonyx as sx
 from sardonyx.errors import CancelledError, InputError
 
-PROVIDERS = ["ReferenceExecutionProvider", "CompiledExecutionProvider"]
+PROVIDERS = ["ReferenceExecutionProvider", "CPUExecutionProvider"]
 HEAD = '<ir_version: 9, opset_import: ["": 17]>'
 NETWORK = f"""{HEAD} g (float[n,64] x, float[64,64] w, float[64,8] v)
 => (float[n,8] y, string[1] t) <string[1] s = {{"a"}}>
