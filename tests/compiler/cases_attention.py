@@ -104,6 +104,10 @@ SHARED = [
 IDS = (np.arange(18).reshape(2, 9) % 7).astype(np.int32)
 TABLES = (normal(7, 24), normal(16, 24), normal(3, 24))
 JOINED = [
+    Case("ExpandDims", (LONG, np.array(-2, np.int32)), fixed=(1,), domain=MICROSOFT),
+    Case("Trilu", (normal(2, 5, 7),), {"upper": 0}, domain=MICROSOFT, label="microsoft"),
+    Case("GatherND", (LONG, np.array([[1, 2], [0, 8]], np.int32)), domain=MICROSOFT,
+         label="microsoft", symbolic=False),
     Case("Gelu", (LONG,), domain=MICROSOFT, label="microsoft"),
     Case("BiasGelu", (LONG, BIASES), domain=MICROSOFT),
     Case("FastGelu", (LONG, BIASES), domain=MICROSOFT),

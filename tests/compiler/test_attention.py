@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import sardonyx as sx
+from benchmarks.slice import peer_session
 from sardonyx.compiler.program import Program, compile_model
 from tests.compiler.test_meaning import run_by_meaning
 
@@ -148,3 +149,16 @@ def test_its_loops_mean_what_they_compute(queries: int) -> None:
     feeds = {name: array[:1, :1] for name, array in feeds_of(queries, 67).items()}
     (found,) = run_by_meaning(model, "generic", feeds)
     np.testing.assert_allclose(found, program.run(feeds)[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(1, 700), (9, 300), (70, 300)])
+def test_it_is_as_exact_as_another_runtime(queries: int, keys: int) -> None:
+    model = sx.load_text(HEAD + PLAIN)
+    program, session = compile_model(model, threads=1), peer_session(model, 1)
+    feeds = feeds_of(queries, keys) | {"m": np.zeros((2, 1, 1, keys), np.float32)}
+    wanted = expected(feeds)
+    errors = [
+        np.sqrt(np.square(found - wanted).mean())
+        for found in (program.run(feeds)[0], session.run(None, feeds)[0])
+    ]
+    assert errors[0] <= 1.2 * errors[1]
