@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-all lint bench conformance docs clean
+.PHONY: run test test-all lint bench bench-quick conformance docs clean
 
 ## Load, check and run the example model, and show what came out.
 run: $(VENV)/.run
@@ -28,9 +28,20 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-## Timings beside the peers, in the same run.
+## Timings beside the peers, taking turns with them; an hour or so on a quiet machine.
 bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.chain
+	$(BIN)/python -m benchmarks.dynamic
 	$(BIN)/python -m benchmarks.load
+	$(BIN)/python -m benchmarks.plot
+
+## The same for a few models, with fewer calls; results go to build/.
+bench-quick: $(VENV)/.bench
+	mkdir -p build
+	$(BIN)/python -m benchmarks.run --quick --runs 20 --seconds 5 --json build/results.json
+	$(BIN)/python -m benchmarks.chain --runs 2000 --json build/results.json
+	$(BIN)/python -m benchmarks.plot build/results.json build/benchmarks
 
 ## The documentation as a site, in build/site.
 docs: $(VENV)/.docs

@@ -8,7 +8,6 @@ this core reads as many bytes as the weights have. Both limits are measured by e
 """
 
 import argparse
-import ctypes
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ import onnxruntime
 import openvino
 
 import sardonyx as sx
-from sardonyx.compiler.emit_engine import Engine, compile_module, host_target
+from sardonyx.compiler.emit_limits import Reading, multiply_add_rate
 from sardonyx.compiler.program import compile_model
 
 FLOAT = sx.DataType.FLOAT
@@ -132,68 +131,6 @@ OTHER = [
 SECTIONS = ("square", "dense", "rows", "batched", "resnet", "mobile", "other")
 
 
-def engine_of(text: str) -> Engine:
-    """LLVM's language made ready to run."""
-    target = host_target()
-    return Engine([compile_module(text, target)], target)
-
-
-def multiply_add_peak() -> float:
-    """Operations a second of one core that only multiplies and adds in registers."""
-    target = host_target()
-    lanes, count, rounds = target.lanes, target.registers * 3 // 4, 100_000
-    vector = f"<{lanes} x float>"
-    fma = f"@llvm.fma.v{lanes}f32"
-    lines = [f"declare {vector} {fma}({vector}, {vector}, {vector})"]
-    lines += [f"define void @run(ptr %p) {{\nentry:\n %a = load {vector}, ptr %p, align 4"]
-    lines += [" br label %loop\nloop:\n %i = phi i64 [0, %entry], [%j, %loop]"]
-    each = range(count)
-    lines += [f" %x{n} = phi {vector} [%a, %entry], [%y{n}, %loop]" for n in each]
-    lines += [
-        f" %y{n} = call {vector} {fma}({vector} %x{n}, {vector} %a, {vector} %a)" for n in each
-    ]
-    lines += [f" %j = add i64 %i, 1\n %more = icmp slt i64 %j, {rounds}"]
-    lines += [" br i1 %more, label %loop, label %exit\nexit:"]
-    for n in each:
-        lines += [f" %q{n} = getelementptr i8, ptr %p, i64 {n * 4 * lanes}"]
-        lines += [f" store {vector} %y{n}, ptr %q{n}, align 4"]
-    engine = engine_of("\n".join([*lines, " ret void\n}"]))
-    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.address("run"))
-    memory = np.zeros(count * lanes, np.float32)
-    return 2 * lanes * count * rounds / best(lambda: run(memory.ctypes.data), 40)
-
-
-class Reading:
-    """A loop that reads memory and adds it up."""
-
-    def __init__(self) -> None:
-        text = """
-define void @run(ptr %p, i64 %n, ptr %out) {
-entry:
- br label %loop
-loop:
- %i = phi i64 [0, %entry], [%j, %loop]
-"""
-        each = range(8)
-        lines = [f" %x{n} = phi <8 x i64> [zeroinitializer, %entry], [%y{n}, %loop]" for n in each]
-        for n in each:
-            lines += [
-                f" %at{n} = add i64 %i, {64 * n}\n %q{n} = getelementptr i8, ptr %p, i64 %at{n}"
-            ]
-            lines += [f" %v{n} = load <8 x i64>, ptr %q{n}, align 8"]
-            lines += [f" %y{n} = or <8 x i64> %x{n}, %v{n}"]
-        lines += [" %j = add i64 %i, 512\n %more = icmp slt i64 %j, %n"]
-        lines += [" br i1 %more, label %loop, label %exit\nexit:"]
-        lines += [f" store volatile <8 x i64> %y{n}, ptr %out, align 8" for n in each]
-        self._engine = engine_of(text + "\n".join([*lines, " ret void\n}"]))
-        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
-        self._run = prototype(self._engine.address("run"))
-        self._out = np.zeros(8, np.int64)
-
-    def __call__(self, array: np.ndarray) -> None:
-        self._run(array.ctypes.data, array.nbytes, self._out.ctypes.data)
-
-
 def best(call: Callable[[], Any], runs: int, threads: int = 1) -> float:
     """Seconds of the fastest run; of one thread processor time, which other load cannot take."""
     clock = time.process_time if threads == 1 else time.perf_counter
@@ -257,7 +194,7 @@ def main() -> None:
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--seconds", type=float, default=0.6, help="for each row")
     given = parser.parse_args()
-    peak, reading = multiply_add_peak(), Reading()
+    peak, reading = multiply_add_rate(), Reading()
     print(f"peak of one core {peak / 1e9:.1f} GFLOP/s")
     for section in given.sections or SECTIONS:
         for case in _cases(section):

@@ -16,6 +16,7 @@ from pictures import PICTURES, TEXTS
 
 WIDEST = 88
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results.json"
+PICTURE = Path(__file__).parent / "benchmarks.svg"
 
 
 def generated_files() -> dict[str, str]:
@@ -172,9 +173,11 @@ def benchmarks_page(results: Path) -> str:
         return "\n".join(lines) + "\n"
     lines += [
         "Measured by `make bench`, in turns with the peers, on the machine that built this site.",
-        "Ratios say more than times.",
+        "Ratios say more than times; below 1, sardonyx is faster.",
         "",
     ]
+    if PICTURE.is_file():
+        lines += [f"![Times of peers over that of sardonyx, by model]({PICTURE.name})", ""]
     return "\n".join(lines + list(section("", json.loads(results.read_text()), 2))) + "\n"
 
 

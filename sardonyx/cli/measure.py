@@ -78,19 +78,28 @@ def profile(
     input: Inputs = None,
     dim: Dims = None,
     runs: Annotated[int, typer.Option("--runs", "-n", min=1, help="How many runs.")] = 1,
-    top: Annotated[int, typer.Option(min=0, help="How many nodes to list.")] = 20,
+    top: Annotated[int, typer.Option(min=0, help="How many nodes or kernels to list.")] = 20,
     trace: Annotated[
         Path | None, typer.Option(help="Write a trace for chrome://tracing or Perfetto.")
     ] = None,
+    roofline: Annotated[
+        bool,
+        typer.Option("--roofline", help="Show each kernel beside what the machine can do."),
+    ] = False,
+    threads: Threads = None,
     provider: Provider = None,
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
-    """Show where the time goes: by operator and by node."""
+    """Show where the time goes: by operator and by node, or by kernel."""
     from sardonyx.cli.profile import profile_model
+    from sardonyx.cli.roofline import show_roofline
     from sardonyx.cli.session import Request
 
-    request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed)
+    request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed, threads)
+    if roofline:
+        show_roofline(request, runs, top, trace, as_json=json)
+        return
     profile_model(request, runs, top, trace, as_json=json)
 
 

@@ -160,6 +160,14 @@ def test_run_shows_ranges_and_what_is_not_finite(tmp_path: Path) -> None:
     assert "…" in invoke("run", path, "--dim", "n=100").stdout
 
 
+def test_profile_beside_the_limits_of_the_machine(double: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    said = told("profile", double, "--roofline", "--threads", "1", "--trace", trace)
+    assert said["limits"]["flops"] > 0 and said["limits"]["bytes"] > 0
+    assert all(item["seconds"] > 0 and item["share"] >= 0 for item in said["kernels"])
+    assert any(item["bytes"] > 0 for item in said["kernels"]) and trace.is_file()
+
+
 def test_profile_and_its_trace(double: Path, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     said = told("profile", double, "--trace", trace, "-n", "4")
