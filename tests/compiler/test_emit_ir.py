@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sardonyx.compiler import emit_ir as ir
-from sardonyx.compiler.emit_engine import Engine, host_target
+from tests.compiler.native import engine_of
 
 I64 = ir.IntType(64)
 
@@ -19,7 +19,7 @@ def binary_function() -> tuple[ir.Module, ir.Function]:
 
 
 def call(module: ir.Module, *numbers: int) -> int:
-    engine = Engine(module, host_target())
+    engine = engine_of(module)
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(numbers))
     return int(prototype(engine.address("f"))(*numbers))
 
@@ -111,7 +111,7 @@ def test_floats_keep_their_bits(type_: Any, dtype: Any, number: float) -> None:
     b.store(ir.Constant(type_, number), b.gep(function.args[0], [ir.Constant(I64, 1)]))
     b.ret_void()
     found = np.zeros(4, dtype)
-    engine = Engine(module, host_target())
+    engine = engine_of(module)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.address("f"))(found.ctypes.data)
     wanted = np.array([number, number, number, -1.0]).astype(dtype)
     np.testing.assert_array_equal(found, wanted)
