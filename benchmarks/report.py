@@ -99,16 +99,22 @@ def geometric_mean(values: Sequence[float]) -> float | None:
 
 
 def means(latency: Sequence[Row]) -> list[Row]:
-    """For each number of threads the mean ratio to each peer, and to the best of them each time."""
+    """For each number of threads the mean ratio to each peer, and to the best of them each time.
+
+    Cases in which sardonyx fails, or gives other numbers, are told apart: they have no ratio.
+    """
     found = []
     for threads in sorted({row["threads"] for row in latency}):
         rows = [row for row in latency if row["threads"] == threads]
         ratios = [row[RATIO] for row in rows if isinstance(row.get(RATIO), float)]
-        said: Row = {"threads": threads, "cases": len(ratios), "the best peer": None}
+        said: Row = {"threads": threads, "cases": len(rows)}
+        said["without a result"] = sum(row.get("best peer") is not None for row in rows) - len(
+            ratios
+        )
+        said["won"] = sum(ratio < 1 for ratio in ratios)
         said["the best peer"] = geometric_mean(ratios)
-        said["cases won"] = sum(ratio < 1 for ratio in ratios)
         for peer in peers_of(rows):
-            pairs = [(row["sardonyx"], row.get(peer)) for row in rows]
+            pairs = [(row["sardonyx"], row.get(peer)) for row in rows if row.get(RATIO)]
             said[peer] = geometric_mean(
                 [a / b for a, b in pairs if isinstance(a, float) and isinstance(b, float)]
             )

@@ -147,6 +147,8 @@ class Measurement:
                 self._problem(item.runtime, item.problem, input=label, threads=threads)
         best, median = latency_rows(where | {"threads": threads}, timings)
         best["error"] = errors.get("sardonyx")
+        if errors.get("sardonyx", 0.0) > TOLERANCE:
+            best[RATIO] = best["median ratio"] = median["median ratio"] = None
         self._results.add(LATENCY, best)
         self._results.add(MEDIANS, median)
         print_case(best)
@@ -186,7 +188,8 @@ class Measurement:
                 try:
                     taken = self._start(runtime, threads, cache, inputs)
                 except LostError as lost:
-                    taken = dict.fromkeys(rows, str(lost))
+                    self._problem(column, str(lost))
+                    taken = dict.fromkeys(rows, str(lost).partition(":")[0])
                 for title, figure in taken.items():
                     rows[title][column] = figure
         for title, row in rows.items():
