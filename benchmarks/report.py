@@ -5,7 +5,7 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 Row = dict[str, Any]
 
 RESULTS = Path(__file__).parent / "results.json"
+PACKAGES = ("sardonyx", "onnxruntime", "openvino", "torch")
 RATIO = "ratio"
 LATENCY = "Latency: best call, milliseconds"
 MEDIANS = "Latency: median call, milliseconds"
@@ -30,14 +31,15 @@ TITLES = (MEANS, LATENCY, MEDIANS, ACCURACY, CREATION, ANSWER, MEMORY, OVERHEAD,
 
 
 class Results:
-    """Rows by title, written after each change that matters."""
+    """Rows by title, and facts; what the file has of another processor or target is dropped."""
 
-    def __init__(self, path: Path, packages: Iterable[str] = ()) -> None:
+    def __init__(self, path: Path, **more: str) -> None:
         self._path = path
         self.tables: dict[str, list[Row]] = {}
         before = json.loads(path.read_text()) if path.is_file() else {}
-        self._facts = _facts(packages)
-        if before.get("processor") == self._facts["processor"]:
+        self._facts = _facts() | more
+        same = (before.get(name) == self._facts.get(name) for name in ("processor", "target"))
+        if all(same):
             self.tables = {title: before[title] for title in TITLES if title in before}
 
     def forget(self, names: Sequence[str]) -> None:
@@ -63,10 +65,10 @@ class Results:
         part.replace(self._path)
 
 
-def _facts(packages: Iterable[str]) -> dict[str, Any]:
+def _facts() -> dict[str, Any]:
     """The machine, the moment, and what took part."""
     versions = []
-    for name in ("sardonyx", *packages):
+    for name in PACKAGES:
         try:
             versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:

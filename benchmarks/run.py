@@ -264,7 +264,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=15, help="at most, for each case")
     parser.add_argument("--limit", type=float, default=300, help="seconds to open, or of a call")
     parser.add_argument("--peers", default=",".join(PEERS), help="torch-compile is one too")
-    parser.add_argument("--target", default="", help="compile for this one, such as avx2")
+    parser.add_argument("--target", default="", help="such as avx2; runs it without a session")
     parser.add_argument("--exporter", choices=EXPORTERS, default="dynamo")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="of the models")
     parser.add_argument("--no-start", action="store_true", help="leave creation and memory out")
@@ -284,7 +284,7 @@ def main() -> None:
     plan = Plan(("sardonyx", *peers), threads, given.runs, given.seconds, given.limit,
                 given.target, not given.no_start)  # fmt: skip
     names = tuple(given.names) or (QUICK if given.quick else ())
-    results = Results(given.json, [name for name in peers if "-" not in name])
+    results = Results(given.json, **({"target": given.target} if given.target else {}))
     results.forget(names)
     for model in ready_models(names or NAMES, given.exporter, given.folder, given.limit, results):
         with tempfile.TemporaryDirectory() as folder:
