@@ -3,17 +3,25 @@
 from dataclasses import asdict
 
 from sardonyx.cli.output import print_json, print_table
+from sardonyx.compiler.coverage import NativeForm, cover_native
 from sardonyx.ops.coverage import cover_domains, cover_operators
+
+
+def _runs(form: NativeForm) -> str:
+    return f"reference: {form.reason}" if form.reason else form.how
 
 
 def show_coverage(each: bool, *, as_json: bool) -> None:
     """Print how many operators of each domain are known, or each operator."""
     operators = cover_operators()
     domains = cover_domains(operators)
+    native = {(form.domain, form.name): form for form in cover_native()}
     if as_json:
         said = {"domains": [asdict(item) for item in domains]}
         if each:
-            said["operators"] = [asdict(item) for item in operators]
+            said["operators"] = [
+                asdict(item) | asdict(native[item.domain, item.name]) for item in operators
+            ]
         print_json(said)
         return
     hooks = ("infer", "reference", "function")
@@ -24,13 +32,21 @@ def show_coverage(each: bool, *, as_json: bool) -> None:
                 item.name,
                 " ".join(map(str, item.versions)),
                 *("yes" if getattr(item, hook) else "-" for hook in hooks),
+                _runs(native[item.domain, item.name]),
             )
             for item in operators
         ]
-        print_table("operators", ("domain", "operator", "versions", *hooks), rows)
+        print_table("operators", ("domain", "operator", "versions", *hooks, "runs by"), rows)
     else:
         columns = ("domain", "operators", "versions", *hooks)
-        rows = [tuple(str(getattr(item, name)) for name in columns) for item in domains]
-        print_table(
-            "operators by domain", columns, rows, "operators versions infer reference function"
-        )
+        rows = [
+            (
+                *(str(getattr(item, name)) for name in columns),
+                str(
+                    sum(form.domain == item.domain and not form.reason for form in native.values())
+                ),
+            )
+            for item in domains
+        ]
+        right = "operators versions infer reference function native"
+        print_table("operators by domain", (*columns, "native"), rows, right)

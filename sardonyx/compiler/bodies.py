@@ -4,14 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from sardonyx.compiler.watch import Checkpoint
 from sardonyx.dims import HIDDEN
 from sardonyx.errors import InputError, SardonyxError
-from sardonyx.graph import Graph, Model, Opsets, Tensor, Value
+from sardonyx.graph import Graph, Model, Opsets, Tensor, TensorType, Value
 from sardonyx.graph.clone import Values, clone_graph
 from sardonyx.ops.catalog import NEWEST_OPSETS
 from sardonyx.ops.evaluate import Evaluator, Observe
 from sardonyx.ops.fact import Fact, to_type
+from sardonyx.passes.pipeline import optimize
 
 
 class Runnable(Protocol):
@@ -22,12 +25,34 @@ class Runnable(Protocol):
         ...
 
 
+MOST_SHAPES = 4
+"""Sets of shapes for which a subgraph with others inside gets a program of its own."""
+Shape = tuple[int | None, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A subgraph's program; what it captures is fed after its own inputs."""
+    """A subgraph's programs; what it captures is fed after its own inputs.
 
-    program: Runnable | None
+    There is one for all ranks that inputs in `open` places were fed with. Where subgraphs lie
+    inside, the first shapes that are fed get one each, since those often tell which branch runs.
+    """
+
     captured: tuple[Value, ...]
+    open: tuple[int, ...]
+    nested: bool
+    programs: dict[tuple[Shape | None, ...], Runnable | None]
+
+    def shapes(self, fed: Sequence[Any]) -> tuple[Shape | None, ...]:
+        """The shapes that the program for these inputs knows, None where it was told enough."""
+        if self.nested:
+            whole = tuple([np.shape(item) for item in fed])
+            if whole in self.programs or len(self.programs) < MOST_SHAPES:
+                return whole
+        found: list[Shape | None] = [None] * len(fed)
+        for place in self.open:
+            found[place] = (None,) * np.ndim(fed[place])
+        return tuple(found)
 
 
 class BodyEvaluator(Evaluator):
@@ -55,33 +80,50 @@ class BodyEvaluator(Evaluator):
         if isinstance(observe, Checkpoint):
             observe.check()
         looks = observe is not None and not isinstance(observe, Checkpoint)
-        if body.program is None or looks or len(given) != len(graph.inputs):
+        if looks or len(given) != len(graph.inputs):
             return super()._run_graph(graph, given, values, observe)
-        fed = [*given, *(self._get(value, values, graph.name) for value in body.captured)]
+        fed = [*given, *[self._get(value, values, graph.name) for value in body.captured]]
+        shapes = body.shapes(fed)
+        if shapes not in body.programs:
+            body.programs[shapes] = self._program(graph, body, shapes)
+        program = body.programs[shapes]
+        if program is None:
+            return super()._run_graph(graph, given, values, observe)
         try:
-            return body.program.run({f"{place}": item for place, item in enumerate(fed)})
+            return program.run(dict(zip(map(str, range(len(fed))), fed, strict=True)))
         except InputError:
             return super()._run_graph(graph, given, values, observe)
 
     def _body(self, graph: Graph) -> Body:
+        captured = tuple(value for value in graph.captured() if value not in self.constants)
+        types = [self._declared(value) for value in [*graph.inputs, *captured]]
+        unknown = [isinstance(type_, TensorType) and type_.shape is None for type_ in types]
+        tensors = all(isinstance(type_, TensorType) for type_ in types)
+        nested = tensors and any(True for node in graph.nodes for _ in node.subgraphs)
+        return Body(captured, tuple(np.flatnonzero(unknown).tolist()), nested, {})
+
+    def _program(self, graph: Graph, body: Body, shapes: Sequence[Shape | None]) -> Runnable | None:
+        """A program for inputs of which some shapes are known."""
         outer = graph.captured()
         copies: Values = {}
-        captured = tuple(value for value in outer if value not in self.constants)
         for value in outer:
             copies[value] = Value(value.name, self._declared(value))
             if value in self.constants:
                 copies[value].tensor = Tensor(self.constants[value], value.name)
         twin = clone_graph(graph, copies)
         twin.initializers += [copies[value] for value in outer if value in self.constants]
-        twin.inputs += [copies[value] for value in captured]
-        for place, value in enumerate([*graph.inputs, *captured]):
+        twin.inputs += [copies[value] for value in body.captured]
+        inputs = [*graph.inputs, *body.captured]
+        for place, (value, shape) in enumerate(zip(inputs, shapes, strict=True)):
             copies[value].name = f"{place}"
-            copies[value].declared = self._declared(value)
+            copies[value].declared = type_ = self._declared(value)
+            if shape is not None and isinstance(type_, TensorType):
+                copies[value].declared = type_.with_shape(shape)
         model = Model(twin, Opsets(dict(NEWEST_OPSETS)), ir_version=self.model.ir_version)
         try:
-            return Body(self.compile(model), captured)
+            return self.compile(optimize(model))
         except SardonyxError:
-            return Body(None, captured)
+            return None
 
     def _declared(self, value: Value) -> Any:
         fact = self.facts.get(value)

@@ -1,6 +1,6 @@
 """Forms to steps: groups as calls of kernels, in segments between nodes that run in NumPy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sardonyx.compiler.forms import (
@@ -9,21 +9,25 @@ from sardonyx.compiler.forms import (
     Form,
     Gather,
     Join,
+    Number,
     Result,
     Source,
+    View,
     Window,
 )
 from sardonyx.compiler.fuse import Fusion, Group, fuse
 from sardonyx.compiler.image import Row
+from sardonyx.compiler.kernels.attention import attention_calls
 from sardonyx.compiler.kernels.convolution import convolution_calls
 from sardonyx.compiler.kernels.copies import gather_calls, join_calls, window_calls
 from sardonyx.compiler.kernels.matmul import matmul_calls
 from sardonyx.compiler.kernels.reader import Call
 from sardonyx.compiler.kernels.routine import routine_calls
 from sardonyx.compiler.kernels.rows import pointwise_calls, row_calls
-from sardonyx.compiler.lower import Lowered, size_names
+from sardonyx.compiler.lower import Cut, Lowered, size_names
 from sardonyx.compiler.reference import read_values
 from sardonyx.compiler.targets import Target
+from sardonyx.dims import Expression
 from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Graph, Node, Value
@@ -45,7 +49,7 @@ class Step:
 class Built:
     """Steps in order, the form that holds each value kept, and what was computed together."""
 
-    steps: list[Step | Node]
+    steps: list[Step | Node | Cut]
     stored: dict[Value, Form]
     fusion: Fusion
 
@@ -79,6 +83,8 @@ class Built:
 
 def kernel_kind(group: Group) -> str:
     """The kind of kernel a group becomes, in a word."""
+    if group.attention is not None:
+        return "attention"
     if group.tile is not None:
         return type(group.tile).__name__.lower()
     if group.axes is not None:
@@ -93,6 +99,8 @@ def kernel_name(fusion: Fusion, group: Group) -> str:
 
 def group_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     """A group as calls of kernels."""
+    if group.attention is not None:
+        return attention_calls(fusion, group, group.attention, target)
     if isinstance(group.tile, Contraction):
         return matmul_calls(fusion, group, target)
     if isinstance(group.tile, Convolution):
@@ -113,15 +121,15 @@ def group_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
 
 def build_steps(graph: Graph, lowered: Lowered, target: Target) -> Built:
     """Everything that must run for a graph's outputs, in order."""
-    references = _needed_references(graph, lowered)
-    kept = _kept_values(graph, lowered, references)
+    between = _needed_between(graph, lowered)
+    kept = _kept_values(graph, lowered, between)
     fusion = fuse([lowered.forms[value] for value in kept])
     stored = {
         value: fusion.stored.get(lowered.forms[value], lowered.forms[value]) for value in kept
     }
     stored |= {value: form for value, form in lowered.forms.items() if isinstance(form, Source)}
     calls = {group: group_calls(fusion, group, target) for group in fusion.groups}
-    steps = _schedule(graph, lowered, fusion, calls, references, stored)
+    steps = _schedule(graph, lowered, fusion, calls, between, stored)
     _connect(steps, set(stored.values()))
     return Built(steps, stored, fusion)
 
@@ -129,9 +137,17 @@ def build_steps(graph: Graph, lowered: Lowered, target: Target) -> Built:
 _NOTHING = Source((), DataType.FLOAT, Value())
 
 
-def _needed_references(graph: Graph, lowered: Lowered) -> set[Node]:
-    """Nodes without a native form that outputs depend on."""
-    needed: set[Node] = set()
+def _needs(step: Node | Cut) -> list[Value]:
+    return [step.whole, step.count] if isinstance(step, Cut) else read_values(step)
+
+
+def _made_values(step: Node | Cut) -> Sequence[Value]:
+    return (step.output,) if isinstance(step, Cut) else step.outputs
+
+
+def _needed_between(graph: Graph, lowered: Lowered) -> list[Node | Cut]:
+    """What runs between kernels, if outputs depend on it: nodes without a native form, and cuts."""
+    needed: set[Node | Cut] = set()
     seen: set[Form | Value] = set()
     waiting: list[Form | Value] = list(graph.outputs)
     while waiting:
@@ -141,24 +157,40 @@ def _needed_references(graph: Graph, lowered: Lowered) -> set[Node]:
         seen.add(item)
         if isinstance(item, Form):
             waiting.extend([item.value] if isinstance(item, Source) else item.sources)
-            waiting.extend(lowered.bound[name] for name in size_names(item.shape))
+            waiting.extend(lowered.bound[name] for name in _names(item) & lowered.bound.keys())
             continue
         node = item.producer
-        if node is not None and node in lowered.reasons:
-            if node not in needed:
-                needed.add(node)
-                waiting.extend(read_values(node))
-        elif item in lowered.forms and item not in lowered.constants:
+        step: Node | Cut | None = lowered.cuts.get(item)
+        if step is None and node is not None and node in lowered.reasons:
+            step = node
+        if step is not None and step not in needed:
+            needed.add(step)
+            waiting.extend(_needs(step))
+        if step is None and item in lowered.forms and item not in lowered.constants:
             waiting.append(lowered.forms[item])
-    return needed
-
-
-def _kept_values(graph: Graph, lowered: Lowered, references: set[Node]) -> list[Value]:
-    """Values that must be in memory as arrays: outputs, and what references read."""
-    wanted = dict.fromkeys(graph.outputs)
+    order: list[Node | Cut] = []
     for node in graph.nodes:
-        if node in references:
-            wanted.update(dict.fromkeys(read_values(node)))
+        cuts = (lowered.cuts.get(value) for value in node.outputs)
+        order += [step for step in (node, *cuts) if step is not None and step in needed]
+    return order
+
+
+def _names(form: Form) -> set[str]:
+    """The names of sizes that a form depends on."""
+    sizes = list(form.shape)
+    match form:
+        case Number(number=Expression() as number):
+            sizes.append(number)
+        case View(axes=axes):
+            sizes += [size for axis in axes for size in (axis.start, axis.step)]
+    return size_names(tuple(sizes))
+
+
+def _kept_values(graph: Graph, lowered: Lowered, between: list[Node | Cut]) -> list[Value]:
+    """Values that must be in memory as arrays: outputs, and what is read between kernels."""
+    wanted = dict.fromkeys(graph.outputs)
+    for step in between:
+        wanted.update(dict.fromkeys(_needs(step)))
     return [
         value
         for value in wanted
@@ -169,14 +201,13 @@ def _kept_values(graph: Graph, lowered: Lowered, references: set[Node]) -> list[
 
 def _schedule(
     graph: Graph, lowered: Lowered, fusion: Fusion, calls: dict[Group, list[Call]],
-    references: set[Node], stored: dict[Value, Form],
-) -> list[Step | Node]:  # fmt: skip
-    """As much as possible runs in one step before a reference does."""
+    between: list[Node | Cut], stored: dict[Value, Form],
+) -> list[Step | Node | Cut]:  # fmt: skip
+    """As much as possible runs in one step before anything else does."""
     groups = list(fusion.groups)
-    nodes = [node for node in graph.nodes if node in references]
     made: set[Form | Value] = {*graph.inputs, *graph.initializers, *lowered.constants}
-    steps: list[Step | Node] = []
-    while groups or nodes:
+    steps: list[Step | Node | Cut] = []
+    while groups or between:
         step = Step(order=fusion.order)
         waiting = []
         for group in groups:
@@ -193,11 +224,11 @@ def _schedule(
         groups = waiting
         if step.calls:
             steps.append(step)
-        for node in list(nodes):
-            if all(_is_ready(value, lowered, made, stored) for value in read_values(node)):
-                steps.append(node)
-                nodes.remove(node)
-                made.update(node.outputs)
+        for other in list(between):
+            if all(_is_ready(value, lowered, made, stored) for value in _needs(other)):
+                steps.append(other)
+                between.remove(other)
+                made.update(_made_values(other))
                 progress = True
         assert progress, "the graph has a cycle"
     return steps
@@ -229,7 +260,7 @@ def _is_made(place: object, group: Group, made: set[Form | Value]) -> bool:
     return not isinstance(place, Form) or place in group.results or place in made
 
 
-def _connect(steps: list[Step | Node], kept: set[Form]) -> None:
+def _connect(steps: list[Step | Node | Cut], kept: set[Form]) -> None:
     """What each step takes from outside, and what it leaves for others."""
     made_in: dict[Form, Step] = {}
     for step in steps:

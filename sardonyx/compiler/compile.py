@@ -11,6 +11,7 @@ from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.frame import segment_image
 from sardonyx.compiler.image import (
     Checks,
+    CutImage,
     Fed,
     Image,
     ReferenceImage,
@@ -19,7 +20,7 @@ from sardonyx.compiler.image import (
     Told,
     Wanted,
 )
-from sardonyx.compiler.lower import Lowered
+from sardonyx.compiler.lower import Cut, Lowered
 from sardonyx.compiler.lowerings import Agreement
 from sardonyx.compiler.numbering import Numbering, stored_array
 from sardonyx.compiler.reference import read_values
@@ -163,9 +164,13 @@ class _Writer:
             self.held[number] = self.numbering.constant(constant)
         return number
 
-    def step(self, step: Step | Node) -> SegmentImage | ReferenceImage:
+    def step(self, step: Step | Node | Cut) -> SegmentImage | ReferenceImage | CutImage:
         if isinstance(step, Step):
             return segment_image(step, self.numbering)
+        if isinstance(step, Cut):
+            whole, count = self.array(step.whole), self.array(step.count)
+            output, told = self.numbering.array(step.output), self.told([step.output])
+            return CutImage(whole, count, step.axis, output, told, self.checks())
         inputs = tuple(map(self.array, read_values(step)))
         outputs = tuple(map(self.numbering.array, step.outputs))
         told = self.told(step.outputs)

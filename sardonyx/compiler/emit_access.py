@@ -292,10 +292,15 @@ class Access:
             self.b.store(value, pointer, align=align)
             return
         name = f"llvm.masked.store.{suffix(value.type)}.p0"
-        mask = ir.VectorType(I1, self.lanes)
-        arguments = [value.type, pointer.type, I32, mask]
+        mask = self.lane.mask
+        if align < I32.width // 8:
+            # LLVM writes four bytes where it knows a narrowing store's mask to be a single lane.
+            begin = self.entry.function.args[1]
+            known = self.b.icmp_signed(">=", begin, ir.Constant(I64, 0))
+            mask = self.b.and_(mask, self.spread(known))
+        arguments = [value.type, pointer.type, I32, mask.type]
         function = declare(self.b.module, name, ir.VoidType(), arguments)
-        self.b.call(function, [value, pointer, ir.Constant(I32, align), self.lane.mask])
+        self.b.call(function, [value, pointer, ir.Constant(I32, align), mask])
 
     def store_apart(self, place: Any, step: Size, value: Any, align: int) -> None:
         """Lanes from the last to the first, so that the first lane's own value stays."""

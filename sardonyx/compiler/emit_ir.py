@@ -126,11 +126,12 @@ class Function(Value):
 
 
 class Module:
-    """Functions by name, and the lanes of the target they are for."""
+    """Functions by name, and of their target: its lanes, and whether it adds products of bytes."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
         self.lanes = 0
+        self.dots = False
         self.globals: dict[str, Function] = {}
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_access import Access, Lane
+from sardonyx.compiler.emit_dot import emit_dot
 from sardonyx.compiler.emit_math import declare, intrinsic, splat
 from sardonyx.compiler.emit_values import (
     I32,
@@ -31,6 +32,7 @@ from sardonyx.loops.nodes import (
     Bits,
     Cast,
     Constant,
+    Dot,
     Guard,
     Kernel,
     Kind,
@@ -62,9 +64,11 @@ LINE = 64
 """Bytes of a cache line."""
 
 
-def emit_kernel(module: ir.Module, name: str, kernel: Kernel, lanes: int) -> ir.Function:
-    """Define a function in a module, which remembers the lanes of its target."""
-    module.lanes = lanes
+def emit_kernel(
+    module: ir.Module, name: str, kernel: Kernel, lanes: int, *, dots: bool = False
+) -> ir.Function:
+    """Define a function in a module, which remembers what its target has."""
+    module.lanes, module.dots = lanes, dots
     signature = ir.FunctionType(ir.VoidType(), [I64.as_pointer(), I64, I64])
     function = ir.Function(module, signature, name)
     _Emitter(function, kernel, lanes).run()
@@ -324,6 +328,11 @@ class _Emitter(Access):
                 self.widened(self.value(part), old.type) for part in (fused.left, fused.right)
             ]
             result = intrinsic(self.b, "llvm.fmuladd", *factors, old)
+        elif isinstance(update.value, Dot) and update.combine == "add":
+            left, right = (
+                self.widened(self.value(part), old.type) for part in operands(update.value)
+            )
+            result = emit_dot(self.b, left, right, old)
         else:
             result = value = self.widened(self.value(update.value), old.type)
             if update.combine != "set":
@@ -394,6 +403,8 @@ class _Emitter(Access):
                 return emit_cast(self.b, dtype_of(operand), dtype, parts[0])
             case Bits(operand, dtype):
                 return emit_bits(self.b, dtype_of(operand), dtype, parts[0])
+            case Dot():
+                return emit_dot(self.b, parts[0], parts[1], splat(parts[0].type, 0))
 
     def binary(self, name: str, dtype: DataType, parts: list[Any]) -> Any:
         return emit_binary(self.b, name, dtype, *parts)

@@ -80,6 +80,8 @@ class Source(Form):
 
     value: graph.Value
     constant: NDArray[Any] | None = None
+    origin: "Form | None" = None
+    """What a constant was computed from, where that takes less memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +133,15 @@ class Map(Form):
     @property
     def sources(self) -> tuple[Form, ...]:
         return self.arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Map):
+    """A map that is `(level - zero) * scale`, of a byte and an int32 or no zero."""
+
+    level: Form
+    scale: Form
+    zero: Form | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,10 +257,12 @@ class Convolution(Form):
     groups: int
     spreads: tuple[int, ...] = ()
     """How far apart the image's elements are taken to lie, with 0 between; none: side by side."""
+    zero: Form | None = None
+    """An int32 that is taken off the image's elements first."""
 
     @property
     def sources(self) -> tuple[Form, ...]:
-        return self.image, self.weights
+        return (self.image, self.weights, *(() if self.zero is None else (self.zero,)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,6 +305,15 @@ class Join(Form):
     @property
     def sources(self) -> tuple[Form, ...]:
         return self.parts
+
+
+@dataclass(frozen=True, eq=False)
+class Trim:
+    """A tensor whose size along an axis only a run tells: the first `count[0]` of `whole`."""
+
+    whole: Form
+    count: Form
+    axis: int
 
 
 def number(value: float | int | Expression, dtype: DataType) -> Number:

@@ -7,6 +7,7 @@ can take its kind; else it is the root of a group of its own, which is stored in
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sardonyx.compiler.attend import Attention, find_attentions
 from sardonyx.compiler.forms import (
     EXPENSIVE,
     Axis,
@@ -27,7 +28,6 @@ from sardonyx.compiler.forms import (
     topological,
 )
 from sardonyx.dims import Size, product
-from sardonyx.dtypes import DataType
 
 LARGEST_GROUP = 400
 """Forms in one kernel, so that no kernel takes long to compile."""
@@ -46,6 +46,8 @@ class Group:
     space: tuple[Size, ...] | None = None
     axes: tuple[int, ...] | None = None
     tile: Contraction | Convolution | None = None
+    attention: Attention | None = None
+    """What the tile's left side is, where it is a softmax that is computed in the same kernel."""
     results: list[Form] = field(default_factory=list)
     """What the kernel leaves in memory: the root, and where a routine makes more, those."""
 
@@ -121,11 +123,15 @@ class _Walk:
         self.order: dict[Form, tuple[int, ...]] = {}
         self.dense: set[Form] = set()
         self.routines: dict[Routine, Group] = {}
+        found = find_attentions(forms, self.users, self.forced)
+        self.attentions: dict[Form, Attention] = {item.result: item for item in found}
+        self.within = {form: item for item in found for form in item.inner}
 
     def run(self) -> list[Group]:
         groups: list[Group] = []
         for form in reversed(self.forms):
-            if isinstance(form, Source | Number):
+            told = isinstance(form, Number) and form not in self.forced
+            if told or isinstance(form, Source):
                 continue
             group = self.place_result(form) if isinstance(form, Result) else self.place(form)
             if group in groups:
@@ -153,6 +159,11 @@ class _Walk:
         self.identity[form] = all(
             self.identity[user] and isinstance(user, Map | Fold) for user in users
         )
+        if form in self.within:
+            (group,) = around
+            group.members.append(form)
+            self.inside[form] = around
+            return None
         if form not in self.forced:
             if isinstance(form, Reshape):
                 self.inside[form] = around
@@ -175,6 +186,7 @@ class _Walk:
         group = Group(form, [form])
         if isinstance(form, Contraction | Convolution):
             group.tile = form
+            group.attention = self.attentions.get(form)
         elif isinstance(form, Fold):
             group.space, group.axes = form.argument.shape, form.axes
         self.inside[form] = {group}
@@ -183,6 +195,8 @@ class _Walk:
 
     def reads(self, user: Form, form: Form) -> bool:
         """True where a user wants elements of a form from memory, not computed in their place."""
+        if user in self.within and user in self.within[user].peeled:
+            return True
         if isinstance(user, View) and user not in self.forced:
             return self.read.get(user, True)
         if isinstance(user, Take):
@@ -213,11 +227,12 @@ class _Walk:
                     return False
                 group.space, group.axes = form.argument.shape, form.axes
                 return True
+            case Contraction() if form in self.attentions:
+                return False
             case Contraction() | Convolution():
                 if not self.identity[form] or group.axes is not None or group.tile is not None:
                     return False
-                fits = isinstance(group.root, Map) and group.root.dtype is DataType.FLOAT
-                if not fits or group.root.shape != form.shape:
+                if not isinstance(group.root, Map) or group.root.shape != form.shape:
                     return False
                 group.tile = form
                 return True
@@ -254,7 +269,9 @@ def permutation(view: View) -> tuple[int, ...] | None:
     places = [axis.axis for axis in view.axes if axis == Axis(axis.axis)]
     if set(places) != set(range(len(view.shape))) or len(places) != len(view.axes):
         return None
-    return tuple(places.index(axis) for axis in range(len(places)))
+    order = tuple(places.index(axis) for axis in range(len(places)))
+    same = view.shape == tuple(view.source.shape[axis] for axis in order)
+    return order if same else None
 
 
 def _choose_layouts(fusion: Fusion) -> None:

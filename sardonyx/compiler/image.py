@@ -79,6 +79,18 @@ class ReferenceImage:
 
 
 @dataclass(frozen=True, slots=True)
+class CutImage:
+    """An array that is the first `count[0]` elements of `whole` along an axis."""
+
+    whole: int
+    count: int
+    axis: int
+    output: int
+    told: tuple[Told, ...]
+    checks: Checks | None
+
+
+@dataclass(frozen=True, slots=True)
 class Tables:
     """The program without its code and constants."""
 
@@ -88,7 +100,7 @@ class Tables:
     fed: tuple[Fed, ...]
     told: tuple[Told, ...]
     checks: Checks | None
-    steps: tuple[SegmentImage | ReferenceImage, ...]
+    steps: tuple[SegmentImage | ReferenceImage | CutImage, ...]
     outputs: tuple[int, ...]
     held: tuple[tuple[int, int], ...]
     """Arrays that are constants, each with the constant's number."""

@@ -1,7 +1,8 @@
 """A graph as forms: constants folded, operators lowered, and the reason where one is not."""
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from sardonyx.compiler.forms import (
     Join,
     Map,
     NotLowered,
+    Scaled,
     Source,
     Take,
+    Trim,
     View,
     cast,
     number,
@@ -42,6 +45,16 @@ LARGEST_FOLDED = 1 << 24
 """Elements of a constant beyond which it is computed when the program runs."""
 
 
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """The value `output` is the first `count` elements of `whole` along an axis."""
+
+    whole: Value
+    count: Value
+    axis: int
+    output: Value
+
+
 @dataclass(eq=False)
 class Lowered:
     """What became of each value, and of each node that runs its reference."""
@@ -52,8 +65,10 @@ class Lowered:
     """The node each form was first returned for."""
     reasons: dict[Node, str] = field(default_factory=dict)
     folded: list[Node] = field(default_factory=list)
+    cuts: dict[Value, Cut] = field(default_factory=dict)
+    """How values come about of which only a run tells how large they are."""
     bound: dict[str, Value] = field(default_factory=dict)
-    """Names of sizes, each with the input or reference's output that tells it."""
+    """Names of sizes, each with the input, cut value or reference's output that tells it."""
     agreements: list[Agreement] = field(default_factory=list)
     """Sizes that must be equal when the program runs."""
     wanted: dict[Value, None] = field(default_factory=dict)
@@ -73,7 +88,7 @@ def lower_graph(
     for value in [*graph.inputs, *graph.initializers]:
         _remember_source(result, value, facts)
     for node in graph.nodes:
-        if not _fold(result, evaluator, node, facts, operators):
+        if not _fold(result, evaluator, node, facts, lowerings, operators):
             _lower(result, node, facts, lowerings, operators)
     return result
 
@@ -103,8 +118,9 @@ def size_names(shape: tuple[Size, ...]) -> set[str]:
 
 
 def _fold(
-    result: Lowered, evaluator: Evaluator, node: Node, facts: dict[Value, Fact], operators: Catalog
-) -> bool:
+    result: Lowered, evaluator: Evaluator, node: Node, facts: dict[Value, Fact],
+    lowerings: Lowerings, operators: Catalog,
+) -> bool:  # fmt: skip
     """Compute a node now where that gives the same every time."""
     operator = operators[canonical_domain(node.domain), node.op_type]
     known = [value is None or value in result.constants for value in node.inputs]
@@ -126,7 +142,26 @@ def _fold(
         result.constants[output] = array
         _remember_source(result, output, facts)
     result.folded.append(node)
+    _keep_origin(result, node, facts, lowerings, operator)
     return True
+
+
+def _keep_origin(
+    result: Lowered, node: Node, facts: dict[Value, Fact], lowerings: Lowerings, operator: Any
+) -> None:
+    """Remember that a constant is bytes with a scale, where it was computed from those."""
+    (output, *_) = node.outputs
+    source, large = result.forms.get(output), result.constants[output]
+    given = [result.constants.get(value) for value in node.inputs if value is not None]
+    sizes = [array.nbytes for array in given if isinstance(array, np.ndarray)]
+    if not isinstance(source, Source) or len(sizes) < len(given) or sum(sizes) >= large.nbytes:
+        return
+    try:
+        (origin, *_) = _forms(result, node, facts, lowerings, operator)
+    except NotLowered:
+        return
+    if isinstance(origin, Scaled):
+        result.forms[output] = replace(source, origin=origin)
 
 
 def _is_large(fact: Fact) -> bool:
@@ -148,11 +183,17 @@ def _lower(
             _remember_source(result, output, facts)
         return
     for output, form in zip(node.outputs, forms, strict=False):
-        result.forms[output] = form
-        result.made_by.setdefault(form, node)
+        if isinstance(form, Trim):
+            result.cuts[output] = cut = Cut(Value(), Value(), form.axis, output)
+            result.forms |= {cut.whole: form.whole, cut.count: form.count}
+            result.made_by.setdefault(form.whole, node)
+            _remember_source(result, output, facts)
+        else:
+            result.forms[output] = form
+            result.made_by.setdefault(form, node)
 
 
-def _sizes(result: Lowered, node: Node, facts: dict[Value, Fact]) -> tuple[Form, ...]:
+def _sizes(result: Lowered, node: Node, facts: dict[Value, Fact]) -> tuple[Form | Trim, ...]:
     """Outputs of which every element is a size that is known when the program runs."""
     forms: list[Form] = []
     for output in node.outputs:
@@ -172,9 +213,11 @@ def _sizes(result: Lowered, node: Node, facts: dict[Value, Fact]) -> tuple[Form,
 
 def _forms(
     result: Lowered, node: Node, facts: dict[Value, Fact], lowerings: Lowerings, operator: Any
-) -> tuple[Form, ...]:
+) -> tuple[Form | Trim, ...]:
     key = (canonical_domain(node.domain), node.op_type)
     lowering = operator.lower or lowerings.get(key)
+    if lowering is None and operator.random:
+        raise NotLowered("random numbers are drawn in the order of the reference")
     if lowering is None:
         raise NotLowered("the operator has no native form yet")
     for value in node.inputs:
@@ -201,18 +244,25 @@ def _forms(
         raise
     except SardonyxError as error:
         raise NotLowered(error.what) from error
-    forms = tuple(
+    several = made if isinstance(made, Sequence) else (made,)
+    trims = [item if isinstance(item, Trim) else None for item in several]
+    forms = [
         cast(form, fact.dtype) if fact.dtype in NARROW else form
-        for form, fact in zip(
-            made if isinstance(made, tuple) else (made,), request.outputs, strict=False
-        )
-    )
+        for form, fact in zip(map(_whole, several), request.outputs, strict=False)
+    ]
     for form in forms:
         unknown = size_names(form.shape) - result.bound.keys()
         if unknown:
             raise NotLowered(f"its size {', '.join(sorted(unknown))} is only known once it has run")
     result.agreements += _repetitions(forms, inputs)
-    return forms
+    return tuple(
+        form if trim is None else replace(trim, whole=form)
+        for form, trim in zip(forms, trims, strict=False)
+    )
+
+
+def _whole(item: Form | Trim) -> Form:
+    return item.whole if isinstance(item, Trim) else item
 
 
 def _wide(form: Form | None) -> Form | None:
@@ -245,7 +295,7 @@ def _is_list(fact: Fact | None) -> bool:
     return integer and fact is not None and len(fact.shape or ()) == 1
 
 
-def _repetitions(forms: tuple[Form, ...], inputs: list[Form | None]) -> list[Agreement]:
+def _repetitions(forms: Sequence[Form], inputs: list[Form | None]) -> list[Agreement]:
     """For axes of which only a run tells whether they are repeated: what they may be."""
     known = {form for form in inputs if form is not None}
     pairs: list[Agreement] = []

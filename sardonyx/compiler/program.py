@@ -11,7 +11,15 @@ from sardonyx.compiler.bodies import BodyEvaluator
 from sardonyx.compiler.cache import Cache
 from sardonyx.compiler.digest import digest_model, digest_parts, image_key
 from sardonyx.compiler.emit_engine import Engine, host_target
-from sardonyx.compiler.image import Checks, Image, ReferenceImage, SegmentImage, Told, Wanted
+from sardonyx.compiler.image import (
+    Checks,
+    CutImage,
+    Image,
+    ReferenceImage,
+    SegmentImage,
+    Told,
+    Wanted,
+)
 from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.reference import read_values, run_reference
 from sardonyx.compiler.segment import Native, Segment
@@ -59,7 +67,7 @@ class Program:
         team = Team(settings.threads or available_processors())
         self._engine, native = _link(image, team)
         self._steps = [
-            step if isinstance(step, ReferenceImage) else Segment(step, image.constants, native)
+            Segment(step, image.constants, native) if isinstance(step, SegmentImage) else step
             for step in tables.steps
         ]
         self._held: list[Any] = [None] * tables.arrays
@@ -105,12 +113,16 @@ class Program:
 
     def run(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any]:
         """The model's outputs for a value of each input; kernels run one by one for a watch."""
-        if self._single is not None and len(feeds) == len(self._required):
-            segment, names, places = self._single
-            results = segment.run_again([feeds.get(name) for name in names], watch)
-            if results is not None:
-                return [results[place] for place in places]
-        return self._run_steps(feeds, watch)
+        results = self.run_again(feeds, watch)
+        return self._run_steps(feeds, watch) if results is None else results
+
+    def run_again(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any] | None:
+        """The outputs where a run is one call and had such arrays before; memory of their own."""
+        if self._single is None or len(feeds) != len(self._required):
+            return None
+        segment, names, places = self._single
+        results = segment.run_again([feeds.get(name) for name in names], watch)
+        return results and [results[place] for place in places]
 
     def _simple(self) -> tuple[Segment, list[str], list[int]] | None:
         """The only segment, its inputs' names and its outputs' places, where a run is only that."""
@@ -141,6 +153,9 @@ class Program:
             if isinstance(step, ReferenceImage):
                 self._run_reference(step, arrays, sizes, watch)
                 continue
+            if isinstance(step, CutImage):
+                _cut(step, arrays, sizes)
+                continue
             given = [arrays[number] for number in step.image.inputs]
             made = step.run(given, sizes, watch)
             for number, array in zip(step.image.outputs, made, strict=True):
@@ -153,11 +168,11 @@ class Program:
     def _run_reference(
         self, step: ReferenceImage, arrays: list[Any], sizes: Sizes, watch: Watch | None
     ) -> None:
-        evaluator, nodes = self._references
+        evaluator, nodes, reads = self._references
         node = nodes[step.node]
         values = {
             value: arrays[number]
-            for value, number in zip(read_values(node), step.inputs, strict=True)
+            for value, number in zip(reads[step.node], step.inputs, strict=True)
         }
         if watch is None:
             made = run_reference(evaluator, node, values)
@@ -171,20 +186,24 @@ class Program:
         _check(sizes, step.checks)
 
     @cached_property
-    def _references(self) -> tuple[BodyEvaluator, list[Node]]:
-        """What runs nodes without kernels, and those nodes; their subgraphs become programs."""
+    def _references(self) -> tuple[BodyEvaluator, list[Node], list[list[Value]]]:
+        """What runs nodes without kernels, those nodes, and what each reads.
+
+        Their subgraphs become programs.
+        """
         settings = self._settings
         evaluator = BodyEvaluator(self._model, catalog=settings.catalog, seed=settings.seed)
         nodes = list(evaluator.graph.nodes)
+        reads = [read_values(node) for node in nodes]
         constants = {
             value: self._held[number]
             for step in self._tables.steps
             if isinstance(step, ReferenceImage)
-            for value, number in zip(read_values(nodes[step.node]), step.inputs, strict=True)
+            for value, number in zip(reads[step.node], step.inputs, strict=True)
             if number in self._constant_arrays
         }
         evaluator.prepare({}, constants, settings.compile)
-        return evaluator, nodes
+        return evaluator, nodes, reads
 
     def _bind(self, feeds: Mapping[str, Any]) -> list[Any]:
         """Every array by its number: constants, what was fed, None for what is not there yet."""
@@ -223,6 +242,16 @@ def _link(image: Image, team: Team) -> tuple[Engine, Native]:
 @cache
 def _function(source: str) -> Callable[..., Any]:
     return function(source)
+
+
+def _cut(step: CutImage, arrays: list[Any], sizes: Sizes) -> None:
+    """Leave only as many elements as were counted."""
+    whole, count = arrays[step.whole], int(arrays[step.count][0])
+    part = whole[(slice(None),) * step.axis + (slice(count),)]
+    arrays[step.output] = part.copy() if part.size < whole.size else whole
+    for told in step.told:
+        _learn(sizes, told, arrays[told.array])
+    _check(sizes, step.checks)
 
 
 def _learn(sizes: Sizes, told: Told, array: Any) -> None:

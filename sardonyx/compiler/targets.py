@@ -1,6 +1,6 @@
 """What the compiler knows of a processor: one record for each kind."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sardonyx.errors import UnsupportedError
 
@@ -21,6 +21,8 @@ class Target:
     needs: tuple[str, ...]
     cpu: str
     features: str
+    dots: bool = False
+    """Whether an instruction adds four products of bytes to each lane."""
     first_cache: int = 32 << 10
     second_cache: int = 512 << 10
 
@@ -31,7 +33,8 @@ AVX512 = Target(
     "avx512", 16, 32, 12, 2, ("avx512f", "avx512vl", "avx512dq", "avx512bw"), "", "",
     second_cache=1 << 20,
 )  # fmt: skip
-TARGETS = (AVX512, AVX2, GENERIC)
+AVX512_VNNI = replace(AVX512, name="avx512vnni", needs=(*AVX512.needs, "avx512vnni"), dots=True)
+TARGETS = (AVX512_VNNI, AVX512, AVX2, GENERIC)
 """Best first."""
 
 

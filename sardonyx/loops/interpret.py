@@ -15,6 +15,7 @@ from sardonyx.loops.nodes import (
     Buffer,
     Cast,
     Constant,
+    Dot,
     Guard,
     Kernel,
     Let,
@@ -190,6 +191,10 @@ class _Machine:
                 return _cast(parts[0], dtype)
             case Bits(_, dtype):
                 return np.asarray(parts[0]).view(dtype.numpy)[()]
+            case Dot():
+                left, right = (np.int32(part).tobytes() for part in parts)
+                factors = (np.frombuffer(left, np.uint8), np.frombuffer(right, np.int8))
+                return np.int32(np.dot(*(factor.astype(np.int32) for factor in factors)))
 
 
 def _cast(number: Number, dtype: DataType) -> Number:

@@ -133,7 +133,18 @@ class Bits:
     dtype: DataType
 
 
-Value = Constant | Whole | Load | Pick | Read | Unary | Binary | Select | Cast | Bits
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """The sum of four products: bytes of one int32, without sign, by those of another, with sign.
+
+    The sum is an int32 and always exact.
+    """
+
+    left: "Value"
+    right: "Value"
+
+
+Value = Constant | Whole | Load | Pick | Read | Unary | Binary | Select | Cast | Bits | Dot
 
 
 class Kind(Enum):
@@ -243,6 +254,8 @@ def dtype_of(value: Value) -> DataType:
                 return value.dtype
             case Whole():
                 return DataType.INT64
+            case Dot():
+                return DataType.INT32
             case Load() | Pick():
                 return value.buffer.dtype
             case Binary() if value.name in RELATIONS:
@@ -260,7 +273,7 @@ def operands(value: Value) -> tuple[Value, ...]:
     match value:
         case Unary() | Cast() | Bits():
             return (value.operand,)
-        case Binary():
+        case Binary() | Dot():
             return value.left, value.right
         case Select():
             return value.condition, value.then, value.other

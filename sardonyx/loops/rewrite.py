@@ -8,6 +8,7 @@ from sardonyx.loops.nodes import (
     Bits,
     Buffer,
     Cast,
+    Dot,
     Guard,
     Let,
     Load,
@@ -106,6 +107,8 @@ def _single(value: Value, parts: list[Value], size: Callable[[Size], Size]) -> V
             return Cast(parts[0], dtype)
         case Bits(_, dtype):
             return Bits(parts[0], dtype)
+        case Dot():
+            return Dot(*parts)
     return value
 
 

@@ -10,6 +10,7 @@ from sardonyx.loops.nodes import (
     Buffer,
     Cast,
     Constant,
+    Dot,
     Guard,
     Kernel,
     Let,
@@ -146,6 +147,8 @@ def _text(value: Value, parts: list[str]) -> str:
             return f"{dtype.text}({parts[0]})"
         case Bits(_, dtype):
             return f"{dtype.text}(bits {parts[0]})"
+        case Dot():
+            return f"dot({', '.join(parts)})"
 
 
 def _sizes(sizes: tuple[Size, ...]) -> str:

@@ -16,6 +16,7 @@ from sardonyx.loops.nodes import (
     Buffer,
     Cast,
     Constant,
+    Dot,
     Guard,
     Kernel,
     Kind,
@@ -164,6 +165,9 @@ class _Scope:
                 _require(types[0] is DataType.BOOL, f"the condition of {value_text(value)[:60]}")
                 _require(types[1] is types[2], "the two sides of a choice")
                 return types[1]
+            case Dot():
+                _require(set(types) == {DataType.INT32}, "a sum of four products of other types")
+                return DataType.INT32
             case Bits(_, dtype):
                 sizes = (types[0].numpy.itemsize, dtype.numpy.itemsize)
                 _require(sizes[0] == sizes[1], f"bits of {types[0].text} as {dtype.text}")

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from sardonyx.errors import EvaluationError, InferenceError
+from sardonyx.graph import Value
+from sardonyx.ops.build import Builder
 from sardonyx.ops.convolution import Conv, ConvTranspose
 from sardonyx.ops.evaluate import Context
 from sardonyx.ops.fact import Fact, Sizes, same_size, tensor
 from sardonyx.ops.grid import GridSample as StandardGridSample
 from sardonyx.ops.ms_arithmetic import dequantize, requantize, size_of
-from sardonyx.ops.ms_product import activate
+from sardonyx.ops.ms_product import activate, build_activation
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.pooling import AveragePool, MaxPool, pooled
 from sardonyx.ops.precision import Array, widen
@@ -58,6 +60,16 @@ class FusedConv(Operator):
         if z is not None:
             total = total + widen(z)
         return activate(total, activation, activation_params or ()).astype(x.dtype)
+
+    def function(
+        build: Builder, x: Value, w: Value, b: Value | None = None, z: Value | None = None, *,
+        activation: str | None, activation_params: tuple[float, ...] | None, **steps: Any,
+    ) -> Value:  # fmt: skip
+        given = {name: value for name, value in steps.items() if value is not None}
+        total = build.Conv(x, w, b, **given)
+        if z is not None:
+            total = build.Add(total, z)
+        return build_activation(build, total, activation, activation_params or ())
 
 
 class NhwcMaxPool(Operator):

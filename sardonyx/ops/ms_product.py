@@ -8,6 +8,9 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError, UnsupportedError
+from sardonyx.graph import Value
+from sardonyx.ops.build import Builder
+from sardonyx.ops.element_type import cast_like
 from sardonyx.ops.fact import Fact, Sizes, same_size, tensor
 from sardonyx.ops.ms_arithmetic import centred, dequantize, integer_product, saturate, size_of
 from sardonyx.ops.operator import Operator
@@ -48,6 +51,26 @@ def activate(x: Array, name: str | None, parameters: Parameters) -> Array:
     function, defaults = _ACTIVATIONS[name]
     values = (*parameters, *defaults[len(parameters) :])[: len(defaults)]
     return np.asarray(function(x, *map(x.dtype.type, values)))
+
+
+def build_activation(build: Builder, x: Value, name: str | None, parameters: Parameters) -> Value:
+    """The same as nodes."""
+    if not name:
+        return x
+    if name not in _ACTIVATIONS:
+        raise UnsupportedError(f"the activation '{name}' is not known")
+    defaults = _ACTIVATIONS[name][1]
+    values = (*parameters, *defaults[len(parameters) :])[: len(defaults)]
+    if name in ("ScaledTanh", "ParametricSoftplus", "Clip"):
+        first, second = (cast_like(build, build.constant(np.float32(value)), x) for value in values)
+        if name == "Clip":
+            return build.Clip(x, first, second)
+        inner = build.Mul(x, second)
+        return build.Mul(
+            first, build.Tanh(inner) if name == "ScaledTanh" else build.Softplus(inner)
+        )
+    names = dict(zip(("alpha", "gamma" if name == "Selu" else "beta"), values, strict=False))
+    return build.node(name, (x,), 1, "", names)
 
 
 def _turned(array: Array, transposed: int, batch_transposed: int) -> Array:
@@ -133,6 +156,15 @@ class FusedGemm(Operator):
         product = Gemm.reference(widen(a), widen(b), wide, **steps)
         parameters = tuple(item for item in given if item is not None)
         return activate(product, activation, parameters).astype(a.dtype)
+
+    def function(
+        build: Builder, a: Value, b: Value, c: Value | None = None, *, activation: str | None,
+        activation_alpha: float | None, activation_beta: float | None,
+        activation_gamma: float | None, **steps: Any,
+    ) -> Value:  # fmt: skip
+        given = (activation_alpha, activation_beta, activation_gamma)
+        parameters = tuple(item for item in given if item is not None)
+        return build_activation(build, build.Gemm(a, b, c, **steps), activation, parameters)
 
 
 class MatMulInteger16(Operator):

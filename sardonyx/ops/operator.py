@@ -81,13 +81,19 @@ class Operator:
     @classmethod
     def newest(cls) -> Signature:
         """The newest signature that is not merely a deprecation."""
-        return [version for version in cls.versions() if version.inputs or version.outputs][-1]
+        return _newest(cls.signatures, cls.open_attributes)
 
 
 @cache
 def _versions(lines: tuple[str, ...], open_attributes: bool) -> tuple[Signature, ...]:
     versions = sorted(map(parse_signature, lines), key=lambda version: version.since)
     return tuple(replace(version, open=open_attributes) for version in versions)
+
+
+@cache
+def _newest(lines: tuple[str, ...], open_attributes: bool) -> Signature:
+    versions = _versions(lines, open_attributes)
+    return [version for version in versions if version.inputs or version.outputs][-1]
 
 
 @cache

@@ -17,6 +17,8 @@ from sardonyx.ops.precision import Array, widen
 
 States = tuple[Array, ...]
 Activation = Callable[[Array], Array]
+Choice = tuple[str, float, float]
+"""An activation's name in lower case, and its alpha and beta, 0 where it takes none."""
 Step = Callable[[Array, States], States]
 """One step in time: an input's part of the gates, and the states before -> the states after."""
 
@@ -68,31 +70,42 @@ class Options:
             )
         return 2 if self.direction == "bidirectional" else 1
 
-    def activation_functions(self, default: tuple[str, ...]) -> list[tuple[Activation, ...]]:
-        """The functions of each direction; alphas and betas are given out in the order of names."""
+    def activation_choices(self, default: tuple[str, ...]) -> list[tuple[Choice, ...]]:
+        """The choices of each direction; alphas and betas are given out in the order of names."""
         names = self.activations or default * self.directions
         if len(names) < len(default) * self.directions:
             raise EvaluationError(
                 f"{len(names)} activations where {len(default) * self.directions} are needed"
             )
         alphas, betas = iter(self.activation_alpha or ()), iter(self.activation_beta or ())
-        made = [_activation(name, alphas, betas) for name in names]
+        made = [_choice(name, alphas, betas) for name in names]
         count = len(default)
         return [tuple(made[i * count : (i + 1) * count]) for i in range(self.directions)]
+
+    def activation_functions(self, default: tuple[str, ...]) -> list[tuple[Activation, ...]]:
+        """The functions of each direction."""
+        choices = self.activation_choices(default)
+        return [tuple(map(_activation, direction)) for direction in choices]
 
     def clipped(self, x: Array) -> Array:
         """What an activation is fed."""
         return x if self.clip is None else np.clip(x, -self.clip, self.clip)
 
 
-def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation:
+def _choice(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Choice:
     if name.lower() not in _ACTIVATIONS:
         raise EvaluationError(
             f"activation '{name}' is not known", hint=f"use one of {list(_ACTIVATIONS)}"
         )
-    function, default_alpha, default_beta = _ACTIVATIONS[name.lower()]
+    _, default_alpha, default_beta = _ACTIVATIONS[name.lower()]
     alpha = 0.0 if default_alpha is None else next(alphas, default_alpha)
     beta = 0.0 if default_beta is None else next(betas, default_beta)
+    return name.lower(), alpha, beta
+
+
+def _activation(choice: Choice) -> Activation:
+    name, alpha, beta = choice
+    function, _, _ = _ACTIVATIONS[name]
     return lambda x: function(x, alpha, beta).astype(x.dtype, copy=False)
 
 

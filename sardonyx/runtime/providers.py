@@ -44,6 +44,12 @@ class Runner(Protocol):
         """Run once; outputs may be any values of the main graph, by name."""
         ...
 
+    def run_again(
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any]
+    ) -> list[Any] | None:
+        """All outputs, in memory of their own, for arrays like those of a run before; else None."""
+        ...
+
     def collect(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str]
     ) -> tuple[list[Any], dict[str, Any]]:
@@ -81,6 +87,12 @@ class ReferenceRunner:
         """Run once."""
         observe = None if watcher is None else watcher.observe
         return self._evaluator.run(outputs, inputs, observe=observe)
+
+    def run_again(
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any]
+    ) -> list[Any] | None:
+        """None: every run is the same here."""
+        return None
 
     def collect(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str]
@@ -173,6 +185,14 @@ class CompiledRunner:
                 places = {name: place for place, name in enumerate(program.output_names)}
         results = program.run(inputs, watcher)
         return results if outputs is None else [results[places[name]] for name in outputs]
+
+    def run_again(
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any]
+    ) -> list[Any] | None:
+        """What one native call gives for arrays of types and shapes that were there before."""
+        if outputs or self.sparse or not isinstance(self._program, Program):
+            return None
+        return self._program.run_again(inputs)
 
     def collect(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str]

@@ -55,7 +55,9 @@ class Case:
                 feeds[f"x{position}"] = array
         made = op.node(self.op_type, tuple(values), self.outputs, self.domain, self.attributes)
         graph.outputs.extend(made if isinstance(made, tuple) else (made,))
-        opsets = sx.Opsets({"": 28, "ai.onnx.ml": 5, "com.microsoft": 1})
+        opsets = sx.Opsets(
+            {"": 28, "ai.onnx.ml": 5, "com.microsoft": 1, "ai.onnx.preview.training": 1}
+        )
         return sx.Model(graph, opsets, ir_version=13), feeds
 
 

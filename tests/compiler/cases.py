@@ -3,9 +3,15 @@
 import numpy as np
 
 from tests.compiler.case import FLOAT, Case, flags, ints, normal, positive
+from tests.compiler.cases_attention import CASES as ATTENTION
+from tests.compiler.cases_choosing import CASES as CHOOSING
 from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_features import CASES as FEATURES
 from tests.compiler.cases_indexing import CASES as INDEXING
+from tests.compiler.cases_ordering import CASES as ORDERING
+from tests.compiler.cases_products import CASES as PRODUCTS
+from tests.compiler.cases_recurrent import CASES as RECURRENT
+from tests.compiler.cases_regions import CASES as REGIONS
 from tests.compiler.cases_sliding import CASES as SLIDING
 from tests.compiler.cases_structure import CASES as STRUCTURE
 
@@ -249,5 +255,8 @@ CASES: list[Case] = [
     ),
 ]
 
-ALL_CASES = [*CASES, *ELEMENTS, *FEATURES, *INDEXING, *SLIDING, *STRUCTURE]
+ALL_CASES = [
+    *CASES, *ATTENTION, *CHOOSING, *ELEMENTS, *FEATURES, *INDEXING, *ORDERING, *RECURRENT,
+    *REGIONS, *PRODUCTS, *SLIDING, *STRUCTURE,
+]  # fmt: skip
 """The cases of all families."""

@@ -145,6 +145,8 @@ CASES: list[Case] = [
         Case("Normalizer", (_TABLE[5:],), {"norm": norm}, domain=_ML, label=norm)
         for norm in ("MAX", "L1", "L2")
     ),
+    Case("OneHotEncoder", (np.array([[1, 5], [9, 2]]),), {"cats_int64s": [5, 2, 7]}, domain=_ML),
+    Case("FeatureVectorizer", (_TABLE, np.arange(66).reshape(33, 2)), domain=_ML, symbolic=False),
     Case("Binarizer", (_TABLE,), {"threshold": 0.25}, domain=_ML),
     Case(
         "Imputer",

@@ -15,6 +15,7 @@ from sardonyx.loops.build import constant, dense, kernel, variable
 from sardonyx.loops.nodes import (
     Binary,
     Cast,
+    Dot,
     Guard,
     Kernel,
     Kind,
@@ -206,3 +207,29 @@ def test_a_square_is_turned(target: Target) -> None:
     made = kernel([Loop(outer, lanes, (copy,), Kind.TURN)])
     values = np.arange(lanes * lanes, dtype=np.float32)
     both(made, {"x": values, "y": np.zeros_like(values)}, {}, target)
+
+
+@pytest.mark.parametrize("dtype", [DataType.INT8, DataType.UINT8, DataType.INT16])
+def test_a_narrow_store_of_one_lane_leaves_what_lies_behind(dtype: DataType) -> None:
+    source, result = dense("s", DataType.INT32, (17,)), dense("t", dtype, (17,))
+    name, i = variable("i")
+    copy = Store(result, (i,), Cast(Load(source, (i,)), dtype))
+    memories = {
+        "s": np.arange(300, 317, dtype=np.int32),
+        "t": np.full(24, 77, dtype.numpy),
+    }
+    run_native(kernel([Loop(name, 17, (copy,), Kind.VECTOR)]), memories)
+    np.testing.assert_array_equal(memories["t"][:17], memories["s"].astype(dtype.numpy))
+    np.testing.assert_array_equal(memories["t"][17:], 77)
+
+
+@targets
+def test_sums_of_four_products_of_bytes_are_exact(target: Target) -> None:
+    ends = np.array([0, 255, 1, 254], np.uint8), np.array([-128, 127, -1, 0], np.int8)
+    left = np.array([np.roll(ends[0], n) for n in range(18)]).view(np.int32).reshape(-1)
+    right = np.array([np.roll(ends[1], n // 4) for n in range(18)]).view(np.int32).reshape(-1)
+    buffers = [dense(word, DataType.INT32, (18,)) for word in "lrt"]
+    name, i = variable("i")
+    dot = Dot(Load(buffers[0], (i,)), Load(buffers[1], (i,)))
+    body = kernel([Loop(name, 18, (Store(buffers[2], (i,), dot),), Kind.VECTOR)])
+    both(body, {"l": left, "r": right, "t": np.zeros(18, np.int32)}, {}, target)

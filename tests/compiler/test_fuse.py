@@ -155,3 +155,14 @@ def test_memory_is_used_again() -> None:
     sizes = [640] * 10
     arrangement = arrange(sizes, [Lifetime(step, step + 1) for step in range(10)])
     assert placed(arrangement, sizes)[1] == 1280
+
+
+def test_a_slice_before_a_reshape_is_no_change_of_order() -> None:
+    program = compiled(
+        "g (float[4,6] x) => (float[12] y) {"
+        " a = Constant<value_ints = [0]>() b = Constant<value_ints = [3]>()"
+        " c = Constant<value_ints = [1]>() d = Constant<value_ints = [12]>()"
+        " r = Relu(x) s = Slice(r, a, b, c) z = Reshape(s, d) y = Neg(z) }"
+    )
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    np.testing.assert_array_equal(program.run({"x": x})[0], -x[:, :3].reshape(12))

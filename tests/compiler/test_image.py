@@ -61,11 +61,15 @@ def test_operators_come_back(case: Case, tmp_path: Path) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_references_and_sizes_they_tell_come_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("places", [
+    "i = NonZero(a) t = Constant<value_ints = [0]>() j = Squeeze(i, t)",
+    "t = Constant<value_ints = [1]>() e = Unsqueeze(a, t) q, j = Unique<axis = 0>(e)",
+], ids=["cut", "reference"])  # fmt: skip
+def test_sizes_that_only_a_run_tells_come_back(places: str, tmp_path: Path) -> None:
     model = sx.load_text(
         HEAD + "g (float[n] x) => (float[m] y, float[n] z) {"
-        " a = Relu(x) b = Exp(a) i = NonZero(a) t = Constant<value_ints = [0]>()"
-        " j = Squeeze(i, t) c = Gather(b, j) d = Neg(c) y = Exp(d) z = Sub(b, a) }"
+        f" a = Relu(x) b = Exp(a) {places}"
+        " c = Gather(b, j) d = Neg(c) y = Exp(d) z = Sub(b, a) }"
     )
     feeds = [{"x": np.array(x, np.float32)} for x in ([1, -1, 2, 3], [-1, 0, 5], [1.5])]
     same(model, tmp_path, *feeds)

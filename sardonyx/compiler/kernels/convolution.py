@@ -6,35 +6,42 @@ A tile is mr pixels of a row by nr output channels; every tap of the filter adds
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.compiler.constants import constant_array
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.compiler.kernels.blocks import PANEL, Lines, blocked_kernel
 from sardonyx.compiler.kernels.depthwise import depthwise_calls
 from sardonyx.compiler.kernels.image import N, place_names, read_image
 from sardonyx.compiler.kernels.nest import parallel_kernel
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned, constant_array
+from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
+    Arithmetic,
     Pixel,
     Tile,
     accumulated,
+    arithmetic_of,
     choose_tile,
     guarded,
     pack_columns,
     tile_statements,
 )
 from sardonyx.compiler.kernels.winograd import suits, winograd_calls
+from sardonyx.compiler.kernels.words import BYTES, pack_words
 from sardonyx.compiler.pages import let_go
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import nest
 from sardonyx.loops.nodes import (
+    Binary,
     Buffer,
+    Cast,
     Kernel,
     Kind,
     Load,
@@ -57,11 +64,14 @@ class _Problem:
     group: Group
     reader: Reader
     tile: Tile
+    arithmetic: Arithmetic
     right: Buffer
+    sums: Buffer | None
+    """For each output channel what its weights add up to, times the zero point if that is known."""
     pixel: Pixel
     taps: tuple[int, ...]
     depth: int
-    """Input channels of a group."""
+    """Input channels of a group, or words of them."""
     columns: int
     """Output channels of a group."""
 
@@ -85,22 +95,48 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
     columns, depth, *taps = (_known(size) for size in form.weights.shape)
     if weights is not None and len(taps) == 2 and not form.spreads:
         alone = form.groups > 1 and form.groups == columns == form.image.shape[1]
-        if alone or suits(form):
+        if (alone and adds_exactly(form)) or suits(form):
             calls, pixel = read_image(reader, form, padded=False)
             make = depthwise_calls if alone else winograd_calls
             made_calls = make(group, reader, pixel, weights, target)
             let_go(weights)
             return [*calls, *made_calls]
     columns //= form.groups
-    tile = choose_tile(_rows(form, taps), columns, target)
-    calls, right = _right_side(reader, form, weights, tile)
+    tile = choose_tile(_rows(form, taps), columns, target, form.dtype)
+    arithmetic = arithmetic_of(form.image.dtype, form.weights.dtype, form.dtype)
+    if weights is None or (form.groups > 1 and depth % BYTES):
+        arithmetic = Arithmetic(form.dtype)
+    calls, right = _right_side(reader, form, weights, tile, arithmetic)
+    sums = _sums(reader, form, weights, arithmetic)
     if weights is not None:
         let_go(weights)
-    more, pixel = read_image(reader, form, padded=True)
-    problem = _Problem(form, group, reader, tile, right, pixel, tuple(taps), depth, columns)
+    more, pixel = read_image(reader, form, padded=True, words=arithmetic.words)
+    inner = -(-depth // BYTES) if arithmetic.words else depth
+    problem = _Problem(
+        form, group, reader, tile, arithmetic, right, sums, pixel, tuple(taps), inner, columns
+    )
     made = _product_kernel(problem, target)
     work = product(form.shape) * depth * math.prod(taps)
     return [*calls, *more, Call(made, reader.places(made), work)]
+
+
+def _sums(
+    reader: Reader, form: Convolution, weights: NDArray[Any] | None, arithmetic: Arithmetic
+) -> Buffer | None:
+    """What is taken off each output channel for the image's zero point."""
+    if not arithmetic.words or weights is None or form.zero is None:
+        return None
+    total = weights.sum(tuple(range(1, weights.ndim)), np.int32)
+    zero = constant_array(form.zero)
+    return reader.packed(Packed(aligned(total if zero is None else total * zero)))
+
+
+def adds_exactly(form: Convolution) -> bool:
+    """Whether a filter's products with a channel can be added up in float32 without a loss."""
+    floats = form.image.dtype is DataType.FLOAT
+    taps = math.prod(_known(size) for size in form.weights.shape[1:])
+    narrow = form.image.dtype is DataType.UINT8 and form.weights.dtype is DataType.INT8
+    return floats or (narrow and taps * 255 * 128 < 1 << 24)
 
 
 def _known(size: Size) -> int:
@@ -117,20 +153,24 @@ def _rows(form: Convolution, taps: Sequence[int]) -> Size:
 
 
 def _right_side(
-    reader: Reader, form: Convolution, weights: NDArray[np.float32] | None, tile: Tile
-) -> tuple[list[Call], Buffer]:
+    reader: Reader, form: Convolution, weights: NDArray[Any] | None, tile: Tile,
+    arithmetic: Arithmetic,
+) -> tuple[list[Call], Buffer]:  # fmt: skip
     """Weights as [groups, panels, taps * C / groups, nr], packed now or by a call."""
     groups = form.groups
     if weights is not None:
         channels = weights.shape[0]
         columns = weights.reshape(groups, channels // groups, *weights.shape[1:])
         order = (0, *range(3, columns.ndim), 2, 1)
-        columns = columns.transpose(order).reshape(groups, -1, channels // groups)
+        columns = columns.transpose(order)
+        columns = pack_words(columns) if arithmetic.words else columns
+        columns = columns.reshape(groups, -1, channels // groups)
         return [], reader.packed(Packed(aligned(pack_columns(columns, tile.nr))))
     channels, depth, *taps = (_known(size) for size in form.weights.shape)
     count = channels // groups
     panels = -(-count // tile.nr)
-    right = reader.scratch(Scratch((groups, panels, *taps, depth, tile.nr), DataType.FLOAT))
+    shape = (groups, panels, *taps, depth, tile.nr)
+    right = reader.scratch(Scratch(shape, form.weights.dtype))
     steps = [(f"%t{axis}", size) for axis, size in enumerate(taps)]
     column = symbol(PANEL) * tile.nr + symbol("%v")
     inner = tuple(symbol(name) for name, _ in steps)
@@ -147,12 +187,12 @@ def _right_side(
 def _product_kernel(problem: _Problem, target: Target) -> Kernel:
     form, group, reader = problem.form, problem.group, problem.reader
     batch, _, *sizes = form.shape
-    reader.computed[form] = lambda index: accumulated(0, 0)
+    reader.computed[form] = lambda index: accumulated(0, 0, form.dtype)
     result = reader.buffer(group.root)
     places = tuple(map(symbol, problem.names))
     index = (symbol(N), symbol(C), *places)
     probe: tuple[Statement, ...] = (
-        Register(ACCUMULATORS, DataType.FLOAT, (1, 1), 0.0),
+        Register(ACCUMULATORS, form.dtype, (1, 1), 0),
         Store(result, index, reader.value(group.root, index)),
         Store(result, index, _left(problem, symbol(N), places, 0)),
     )
@@ -193,7 +233,11 @@ def _left(problem: _Problem, batch: Size, places: Sequence[Size], channel: Size)
             places, form.strides, problem.steps, form.dilations, strict=True
         )
     )
-    return problem.pixel(batch, met, symbol(G) * problem.depth + channel)
+    pixel = problem.pixel(batch, met, symbol(G) * problem.depth + channel)
+    if form.zero is None or problem.arithmetic.words:
+        return pixel
+    zero = problem.reader.value(form.zero, ())
+    return Binary("sub", Cast(pixel, form.dtype), zero)
 
 
 def _one_tile(
@@ -215,11 +259,19 @@ def _one_tile(
 
     def store(row: Size, column: Size) -> tuple[Statement, ...]:
         reader.forget()
-        reader.computed[form] = lambda _: accumulated(row, column)
         place = symbol(PANEL) * tile.nr + column
         batch, *places = at(row)
-        index = (batch, symbol(G) * problem.columns + place, *places)
+        channel = symbol(G) * problem.columns + place
+        index = (batch, channel, *places)
+        total: Value = accumulated(row, column, form.dtype)
+        if problem.sums is not None and form.zero is not None:
+            more: Value = Load(problem.sums, (channel,))
+            if constant_array(form.zero) is None:
+                more = Binary("mul", reader.value(form.zero, ()), more)
+            total = Binary("sub", total, more)
+        reader.computed[form] = lambda _: total
         made = Store(result, index, reader.value(root, index))
         return guarded(place, problem.columns, tile, made)
 
-    return tile_statements(tile, [*problem.steps, (C, problem.depth)], left, right, store)
+    steps = [*problem.steps, (C, problem.depth)]
+    return tile_statements(tile, steps, left, right, store, problem.arithmetic)

@@ -5,11 +5,12 @@ lies nothing: rows there are left out, pixels there are 0.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.compiler.forms import Convolution
+from sardonyx.compiler.forms import Convolution, Form, Map
 from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import Call, Packed, Reader, aligned
@@ -21,6 +22,7 @@ from sardonyx.loops.build import constant
 from sardonyx.loops.nodes import (
     Binary,
     Buffer,
+    Cast,
     Guard,
     Kind,
     Let,
@@ -32,7 +34,9 @@ from sardonyx.loops.nodes import (
     Statement,
     Store,
     Update,
+    Value,
     Whole,
+    dtype_of,
 )
 
 N, BLOCK, LINE, Y, TILE, START = "%n", "%block", "%line", "%y", "%tile", "%start"
@@ -77,13 +81,14 @@ class _Problem:
 
 
 def depthwise_calls(
-    group: Group, reader: Reader, pixel: Pixel, weights: NDArray[np.float32], target: Target
+    group: Group, reader: Reader, pixel: Pixel, weights: NDArray[Any], target: Target
 ) -> list[Call]:
     """One kernel; a task is some rows of an image."""
     form = group.tile
     assert isinstance(form, Convolution)
     channels, _, kh, kw = weights.shape
-    taps = reader.packed(Packed(aligned(weights.reshape(channels, kh, kw).transpose(1, 2, 0))))
+    turned = weights.reshape(channels, kh, kw).transpose(1, 2, 0).astype(np.float32)
+    taps = reader.packed(Packed(aligned(turned)))
     batch, _, height, width = form.shape
     problem = _Problem(form, group, reader, pixel, taps, target.lanes, _tile_width(width, target))
     lines = max(1, height // BLOCKS) if isinstance(height, int) else 4
@@ -173,6 +178,11 @@ def _products(problem: _Problem, careful: bool) -> list[Statement]:
     for offset in needed:
         x = problem.left + offset
         element = problem.pixel(symbol(N), (symbol(ROW), x), problem.channel)
+        if form.zero is not None:
+            zero = problem.reader.value(form.zero, ())
+            element = Binary("sub", Cast(element, DataType.INT32), zero)
+        if dtype_of(element) is not DataType.FLOAT:
+            element = Cast(element, DataType.FLOAT)
         take: Statement = Update(PIXELS, "add", element, (offset, lane))
         if careful:
             take = Guard(-1, x, (Guard(x, width, (take,)),))
@@ -190,9 +200,20 @@ def _stores(problem: _Problem) -> list[Statement]:
     body: list[Statement] = []
     for r in range(problem.mr):
         reader.forget()
-        value = Read(ACCUMULATORS, DataType.FLOAT, (r, symbol(LANE)))
+        total = Read(ACCUMULATORS, DataType.FLOAT, (r, symbol(LANE)))
+        floats = form.dtype is DataType.FLOAT
+        value: Value = total if floats else Cast(total, form.dtype)
         reader.computed[form] = lambda _, value=value: value  # type: ignore[misc]
+        for member in _as_floats(problem):
+            reader.computed[member] = lambda _, total=total: total  # type: ignore[misc]
         index = (symbol(N), problem.channel, symbol(Y), symbol(START) + r)
         body.append(Store(reader.buffer(root), index, reader.value(root, index)))
     reader.forget()
     return body
+
+
+def _as_floats(problem: _Problem) -> list[Form]:
+    """The result as floats: sums of bytes' products are whole, so it is what was added up."""
+    casts = [item for item in problem.group.members if isinstance(item, Map)]
+    casts = [item for item in casts if item.name == "cast" and item.arguments == (problem.form,)]
+    return [item for item in casts if item.dtype is DataType.FLOAT]

@@ -6,6 +6,7 @@ m, n, k: rows, columns and depth of a product; mr, nr: rows and columns of a til
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sardonyx.compiler.constants import constant_array
 from sardonyx.compiler.forms import Contraction, Form
 from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.compiler.kernels.blocks import PANEL, blocked_kernel
@@ -18,23 +19,26 @@ from sardonyx.compiler.kernels.reader import (
     Scratch,
     aligned,
     broadcast_index,
-    constant_array,
 )
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
+    Arithmetic,
     Tile,
     accumulated,
+    arithmetic_of,
     choose_tile,
     guarded,
     pack_columns,
     tile_statements,
 )
+from sardonyx.compiler.kernels.words import BYTES, gathered, pack_words, word_at, words_of
 from sardonyx.compiler.pages import let_go
 from sardonyx.compiler.targets import Target
-from sardonyx.dims import Size, ceil_divide, product, symbol
+from sardonyx.dims import Size, ceil_divide, product, remainder, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import (
     Buffer,
+    Constant,
     Kernel,
     Kind,
     Load,
@@ -42,17 +46,23 @@ from sardonyx.loops.nodes import (
     Register,
     Statement,
     Store,
+    Value,
     symbols,
 )
 from sardonyx.loops.rewrite import merge_axes
 
 M, N, K = "%m", "%n", "%k"
+Left = Callable[[Index], Value]
+"""A factor of the left side at an index of batch, row and depth."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
+    """Of words, `k` is their number."""
+
     form: Contraction
     tile: Tile
+    arithmetic: Arithmetic
     batch: tuple[tuple[str, Size], ...]
     m: Size
     n: Size
@@ -79,21 +89,60 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     k = form.depth
     rows = product(form.shape[:-1]) if len(form.right.shape) == 2 else m
     names = tuple((f"%b{axis}", size) for axis, size in enumerate(batch))
-    problem = _Problem(form, choose_tile(rows, n, target), names, m, n, k)
+    arithmetic = arithmetic_of(form.left.dtype, form.right.dtype, form.dtype)
+    depth = ceil_divide(k, BYTES) if arithmetic.words else k
+    tile = choose_tile(rows, n, target, form.dtype)
+    problem = _Problem(form, tile, arithmetic, names, m, n, depth)
     reader = Reader(fusion, group)
     calls: list[Call] = []
     constant = constant_array(form.right)
     if constant is not None:
-        right = reader.packed(Packed(aligned(pack_columns(constant, problem.tile.nr))))
+        packed = pack_words(constant) if arithmetic.words else constant
+        right = reader.packed(Packed(aligned(pack_columns(packed, tile.nr))))
         let_go(constant)
     else:
-        shape = (*form.right.shape[:-2], problem.panels, k, problem.tile.nr)
-        right = reader.scratch(Scratch(shape, DataType.FLOAT))
+        shape = (*form.right.shape[:-2], problem.panels, depth, tile.nr)
+        kind = DataType.INT32 if arithmetic.words else form.right.dtype
+        right = reader.scratch(Scratch(shape, kind))
         made = _pack_kernel(problem, reader, right)
         calls.append(Call(made, reader.places(made), product(right.shape)))
-    made = _product_kernel(problem, group, reader, right, target)
-    calls.append(Call(made, reader.places(made), product(form.shape) * k))
-    return calls
+    packing, left = _left(problem, reader)
+    made = _product_kernel(problem, group, reader, left, right, target)
+    return [*calls, *packing, Call(made, reader.places(made), product(form.shape) * depth)]
+
+
+def _left(problem: _Problem, reader: Reader) -> tuple[list[Call], Left]:
+    """How factors of the left side are read, and the call that brings bytes into words first."""
+    form = problem.form.left
+
+    def element(index: Index) -> Value:
+        return reader.value(form, broadcast_index(form, index, problem.left_shape))
+
+    if not problem.arithmetic.words:
+        return [], element
+    index = (*problem.index, symbol(M), symbol(K))
+    depth = problem.form.depth
+    if remainder(depth, BYTES) == 0 and word_at(element(index), K) is not None:
+        return [], lambda index: _word(element(index))
+    *outer, _ = form.shape
+    scratch = reader.scratch(Scratch((*outer, problem.k * BYTES), DataType.UINT8))
+    names = [(f"%b{axis}", size) for axis, size in enumerate(outer)]
+    at = tuple(symbol(name) for name, _ in names)
+    here, rest = symbol(K), symbol(K) + depth
+    fill = Store(scratch, (*at, here), reader.value(form, (*at, here)))
+    clear = Store(scratch, (*at, rest), Constant(0, DataType.UINT8))
+    body = (Loop(K, depth, (fill,), Kind.VECTOR), Loop(K, problem.k * BYTES - depth, (clear,)))
+    made = parallel_kernel(names, body)
+    words = words_of(scratch)
+    return [Call(made, reader.places(made), product(scratch.shape))], lambda index: Load(
+        words, broadcast_index(form, index, problem.left_shape)
+    )
+
+
+def _word(element: Value) -> Load:
+    made = word_at(element, K)
+    assert made is not None
+    return made
 
 
 def _pack_kernel(problem: _Problem, reader: Reader, right: Buffer) -> Kernel:
@@ -101,7 +150,12 @@ def _pack_kernel(problem: _Problem, reader: Reader, right: Buffer) -> Kernel:
     names = [(f"%b{axis}", size) for axis, size in enumerate(form.shape[:-2])]
     batch = tuple(symbol(name) for name, _ in names)
     column = symbol(PANEL) * nr + symbol("%v")
-    element = reader.value(form, (*batch, symbol(K), column))
+
+    def at(k: Size) -> Value:
+        return reader.value(form, (*batch, k, column))
+
+    words = problem.arithmetic.words
+    element = gathered(at, symbol(K), problem.form.depth) if words else at(symbol(K))
     place = (*batch, symbol(PANEL), symbol(K), symbol("%v"))
     body = guarded(column, problem.n, problem.tile, Store(right, place, element))
     loops = (Loop(K, problem.k, (Loop("%v", nr, body, Kind.VECTOR),)),)
@@ -109,9 +163,9 @@ def _pack_kernel(problem: _Problem, reader: Reader, right: Buffer) -> Kernel:
 
 
 def _product_kernel(
-    problem: _Problem, group: Group, reader: Reader, right: Buffer, target: Target
+    problem: _Problem, group: Group, reader: Reader, left: Left, right: Buffer, target: Target
 ) -> Kernel:
-    axes, gone = _merged_axes(problem, group, reader, right)
+    axes, gone = _merged_axes(problem, group, reader, left, right)
     packed = _right(problem, problem.form.right, right, 0)
     shared = not any(axes[-1][0] in symbols(index) for index in packed.indices) if axes else False
     row_name, rows = axes.pop() if shared else ("", 1)
@@ -122,7 +176,7 @@ def _product_kernel(
             names = (*(name for name, _ in problem.batch), M)
             return tuple(row_at(row) if name == row_name else symbol(name) for name in names)
 
-        return _one_tile(problem, tile, group, reader, right, at)
+        return _one_tile(problem, tile, group, reader, left, right, at)
 
     in_block = _tiles_in_block(problem, target)
     return blocked_kernel(axes, gone, rows, problem.tile, problem.panels, in_block, one_tile)
@@ -135,20 +189,18 @@ def _tiles_in_block(problem: _Problem, target: Target) -> int:
 
 
 def _merged_axes(
-    problem: _Problem, group: Group, reader: Reader, right: Buffer
+    problem: _Problem, group: Group, reader: Reader, left: Left, right: Buffer
 ) -> tuple[list[tuple[str, Size]], dict[str, Size]]:
     """Batch axes and rows, merged where left side, epilogue and result all lie that way."""
     form = problem.form
     m, n = symbol(M), symbol(N)
-    reader.computed[form] = lambda index: accumulated(0, 0)
+    reader.computed[form] = lambda index: accumulated(0, 0, form.dtype)
     target = reader.buffer(group.root)
     index = (*problem.index, m, n)
-    place = broadcast_index(form.left, (*problem.index, m, symbol(K)), problem.left_shape)
-    left = reader.value(form.left, place)
     probe: tuple[Statement, ...] = (
-        Register(ACCUMULATORS, DataType.FLOAT, (1, 1), 0.0),
+        Register(ACCUMULATORS, form.dtype, (1, 1), 0),
         Store(target, index, reader.value(group.root, index)),
-        Store(target, index, left),
+        Store(target, index, left((*problem.index, m, symbol(K)))),
         Store(target, index, _right(problem, form.right, right, n)),
     )
     reader.forget()
@@ -162,7 +214,7 @@ def _right(problem: _Problem, form: Form, right: Buffer, column: Size) -> Load:
 
 
 def _one_tile(
-    problem: _Problem, tile: Tile, group: Group, reader: Reader, right: Buffer,
+    problem: _Problem, tile: Tile, group: Group, reader: Reader, left: Left, right: Buffer,
     at: Callable[[Size], Index],
 ) -> list[Statement]:  # fmt: skip
     form = problem.form
@@ -170,19 +222,17 @@ def _one_tile(
 
     def store(row: Size, column: Size) -> tuple[Statement, ...]:
         reader.forget()
-        reader.computed[form] = lambda _: accumulated(row, column)
+        reader.computed[form] = lambda _: accumulated(row, column, form.dtype)
         place = symbol(PANEL) * tile.nr + column
         index = (*at(row), place)
         made = Store(target, index, reader.value(group.root, index))
         return guarded(place, problem.n, tile, made)
 
-    def left(row: Size) -> Load:
-        place = broadcast_index(form.left, (*at(row), symbol(K)), problem.left_shape)
-        made = reader.value(form.left, place)
-        assert isinstance(made, Load)
-        return made
-
-    steps = [(K, problem.k)]
     return tile_statements(
-        tile, steps, left, lambda c: _right(problem, form.right, right, c), store
+        tile,
+        [(K, problem.k)],
+        lambda row: left((*at(row), symbol(K))),
+        lambda column: _right(problem, form.right, right, column),
+        store,
+        problem.arithmetic,
     )

@@ -1,6 +1,6 @@
 """How a kernel gets at elements: loads from memory, or values computed in place."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,10 @@ from sardonyx.compiler.forms import (
     Take,
     View,
     repeated,
+    topological,
 )
 from sardonyx.compiler.fuse import Fusion, Group
-from sardonyx.dims import Expression, Size, product
+from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.loops.build import dense, dense_strides
 from sardonyx.loops.nodes import (
@@ -251,27 +252,16 @@ def _size(value: Value) -> Size | None:
     return int(value.value) if isinstance(value, Constant) else None
 
 
-def constant_array(form: Form) -> NDArray[Any] | None:
-    """The elements of a constant, also behind views of it."""
-    match form:
-        case Source(constant=constant):
-            return constant
-        case Reshape(source=source):
-            inner = constant_array(source)
-            if inner is None or not isinstance(product(form.shape), int):
-                return None
-            return inner.reshape(form.shape)  # type: ignore[arg-type]
-        case View(source=source, axes=axes):
-            inner = constant_array(source)
-            plain = all(
-                axis.start == 0 and axis.step == 1 and axis.axis is not None for axis in axes
-            )
-            if inner is None or not plain or len(axes) != len(form.shape):
-                return None
-            places = [axis.axis for axis in axes]
-            turned = inner.transpose([places.index(axis) for axis in range(len(places))])
-            return turned if turned.shape == form.shape else None
-    return None
+def inlined(form: Form, elements: Mapping[Form, Value]) -> Value:
+    """The value of a form of maps and numbers, with a value for each form that it begins with."""
+    made = dict(elements)
+    for item in topological([form], elements):
+        match item:
+            case Number(_, dtype, number):
+                made[item] = Constant(number, dtype)  # type: ignore[arg-type]
+            case Map(name=name, arguments=arguments):
+                made[item] = _apply(name, item.dtype, [made[part] for part in arguments])
+    return made[form]
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:

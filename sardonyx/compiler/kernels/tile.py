@@ -6,6 +6,7 @@ epilogue is applied and the result stored. The right side lies packed in panels 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from sardonyx.dtypes import DataType
 from sardonyx.loops.build import nest
 from sardonyx.loops.nodes import (
     Binary,
+    Cast,
+    Dot,
     Guard,
     Kind,
     Loop,
@@ -24,6 +27,7 @@ from sardonyx.loops.nodes import (
     Statement,
     Update,
     Value,
+    dtype_of,
 )
 
 Pixel = Callable[[Size, tuple[Size, ...], Size], Value]
@@ -46,11 +50,37 @@ class Tile:
         return self.nv * self.lanes
 
 
-def choose_tile(rows: Size, columns: Size, target: Target) -> Tile:
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """The type that products are added up in; `words`: factors are four bytes in an int32."""
+
+    dtype: DataType = DataType.FLOAT
+    words: bool = False
+
+    def multiply(self, left: Value, right: Value) -> Value:
+        """The product of two factors, or the sum of those of their bytes."""
+        if self.words:
+            return Dot(left, right)
+        wide = [x if dtype_of(x) is self.dtype else Cast(x, self.dtype) for x in (left, right)]
+        return Binary("mul", *wide)
+
+
+FLOATS = Arithmetic()
+
+
+def arithmetic_of(left: DataType, right: DataType, dtype: DataType) -> Arithmetic:
+    """How products of elements are computed."""
+    return Arithmetic(dtype, (left, right) == (DataType.UINT8, DataType.INT8))
+
+
+def choose_tile(
+    rows: Size, columns: Size, target: Target, dtype: DataType = DataType.FLOAT
+) -> Tile:
     """The tile that wastes least on the edges of a result and loads least for what it computes."""
     best: tuple[float, Tile] | None = None
+    registers = target.registers * 32 // max(dtype.bits, 32)
     for nv in (target.vectors + 1, target.vectors, 2 * target.vectors, 1):
-        most = target.registers * 3 // 4 // nv
+        most = max(registers * 3 // 4 // nv, 1)
         sizes = range(min(2, most), min(most, 14) + 1) if isinstance(rows, int) else (most,)
         for mr in sizes:
             tile = Tile(mr, nv, target.lanes)
@@ -82,12 +112,15 @@ def tile_statements(
     left: Callable[[Size], Value],
     right: Callable[[Size], Value],
     store: Callable[[Size, Size], tuple[Statement, ...]],
+    arithmetic: Arithmetic = FLOATS,
 ) -> list[Statement]:
     """One tile: `left(row) * right(column)` added up over `steps`, then `store(row, column)`."""
     row, column = symbol(ROW), symbol(VECTOR) * tile.lanes + symbol(LANE)
-    update = Update(ACCUMULATORS, "add", Binary("mul", left(row), right(column)), (row, column))
+    update = Update(
+        ACCUMULATORS, "add", arithmetic.multiply(left(row), right(column)), (row, column)
+    )
     return [
-        Register(ACCUMULATORS, DataType.FLOAT, (tile.mr, tile.nr), 0.0, lanes=True),
+        Register(ACCUMULATORS, arithmetic.dtype, (tile.mr, tile.nr), 0, lanes=True),
         *nest(steps, over_tile(tile, (update,))),
         *over_tile(tile, store(row, column)),
     ]
@@ -99,9 +132,9 @@ def over_tile(tile: Tile, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     return nest([(ROW, tile.mr), (VECTOR, tile.nv)], vector, Kind.UNROLL)
 
 
-def accumulated(row: Size, column: Size) -> Read:
+def accumulated(row: Size, column: Size, dtype: DataType = DataType.FLOAT) -> Read:
     """What a tile's accumulators hold."""
-    return Read(ACCUMULATORS, DataType.FLOAT, (row, column))
+    return Read(ACCUMULATORS, dtype, (row, column))
 
 
 def guarded(column: Size, columns: Size, tile: Tile, store: Statement) -> tuple[Statement, ...]:
@@ -111,10 +144,10 @@ def guarded(column: Size, columns: Size, tile: Tile, store: Statement) -> tuple[
     return (Guard(column, columns, (store,)),)
 
 
-def pack_columns(matrix: NDArray[np.float32], nr: int) -> NDArray[np.float32]:
+def pack_columns(matrix: NDArray[Any], nr: int) -> NDArray[Any]:
     """[..., K, N] -> [..., panels, K, nr], with zeros behind the last column."""
     *batch, depth, columns = matrix.shape
     panels = -(-columns // nr)
-    padded = np.zeros((*batch, depth, panels * nr), np.float32)
+    padded = np.zeros((*batch, depth, panels * nr), matrix.dtype)
     padded[..., :columns] = matrix
     return np.moveaxis(padded.reshape(*batch, depth, panels, nr), -2, -3)

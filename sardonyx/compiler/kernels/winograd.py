@@ -85,7 +85,8 @@ def suits(form: Convolution) -> bool:
     if not plain or not isinstance(columns, int) or not isinstance(depth, int):
         return False
     pixels = product(form.shape[2:])
-    return min(columns, depth) >= SMALLEST and not (isinstance(pixels, int) and pixels < 36)
+    plain = form.dtype is DataType.FLOAT and min(columns, depth) >= SMALLEST
+    return plain and not (isinstance(pixels, int) and pixels < 36)
 
 
 @dataclass(frozen=True, slots=True)

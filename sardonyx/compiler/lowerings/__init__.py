@@ -1,25 +1,40 @@
 """How operators become forms: one function for each, found by domain and name."""
 
 from sardonyx.compiler.lowerings import (
-    contraction,
+    attention,
+    choosing,
     cumulative,
+    determinant,
     einsum,
     features,
     forest,
+    fused,
+    group_attention,
     indexing,
+    integer_products,
     movement,
+    ordering,
     pointwise,
+    products,
     quantization,
+    quantized_elements,
+    recurrent,
     reduction,
+    regions,
     resampling,
     scattering,
     sliding,
+    state_attention,
+    suppression,
+    training,
 )
 from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, Request
 
 MODULES = (
-    pointwise, movement, reduction, contraction, indexing, cumulative, resampling, einsum,
-    quantization, scattering, features, forest, sliding,
+    pointwise, movement, reduction, indexing, cumulative, resampling, einsum,
+    quantization, scattering, features, forest, sliding, recurrent, ordering, choosing,
+    suppression, training, state_attention, regions, determinant, fused, attention,
+    group_attention, integer_products, products, quantized_elements,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()
@@ -30,6 +45,8 @@ TYPE_BLIND = (
     | frozenset(indexing.LOWERINGS)
     | frozenset(scattering.LOWERINGS)
     | frozenset(quantization.LOWERINGS)
+    | {("", "Compress")}
+    | frozenset(quantized_elements.LOWERINGS)
     | {("", name) for name in ("Cast", "CastLike", "BitCast", "Where")}
 )
 """Operators that only move elements or cast them: they take every element type as it is."""

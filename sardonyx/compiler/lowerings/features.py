@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import (
     Form,
+    Join,
     NotLowered,
     binary,
     cast,
@@ -18,6 +19,7 @@ from sardonyx.compiler.forms import (
     select,
     take,
     unary,
+    unsqueeze,
 )
 from sardonyx.compiler.lowerings.contraction import matrix_product
 from sardonyx.compiler.lowerings.request import Lowerings, Request
@@ -29,6 +31,7 @@ from sardonyx.compiler.lowerings.scores import (
     transform,
     wide,
 )
+from sardonyx.dims import product
 from sardonyx.dtypes import DataType
 
 Floats = tuple[float, ...]
@@ -129,7 +132,32 @@ def extractor(request: Request, x: Form, chosen: Form) -> Form:
     return take(table, [*places, wanted], checked=True)
 
 
+def one_hot_encoder(
+    request: Request, x: Form, *, cats_int64s: tuple[int, ...] | None, zeros: int, **_: Any
+) -> Form:
+    """A vector with a 1 at the place of each element's category."""
+    if not cats_int64s or not zeros or len(set(cats_int64s)) < len(cats_int64s):
+        raise NotLowered("only with categories that differ, and zeros for others, it is native")
+    whole = unsqueeze(cast(x, DataType.INT64), [len(x.shape)])
+    return cast(binary("eq", whole, constant(np.array(cats_int64s, np.int64))), DataType.FLOAT)
+
+
+def vectorizer(request: Request, *inputs: Form, inputdimensions: tuple[int, ...] | None) -> Form:
+    """Tables side by side as floats."""
+    tables = []
+    for position, x in enumerate(inputs):
+        rows = x.shape[0] if len(x.shape) > 1 else 1
+        width = product(x.shape[1:]) if len(x.shape) > 1 else product(x.shape)
+        wanted = inputdimensions[position] if inputdimensions else width
+        if wanted != width:
+            raise NotLowered("a table that is cut or filled has no native form")
+        tables.append(cast(reshape(x, (rows, width)), DataType.FLOAT))
+    return Join(request.shape(), DataType.FLOAT, tuple(tables), 1)
+
+
 LOWERINGS: Lowerings = {
+    ("ai.onnx.ml", "OneHotEncoder"): one_hot_encoder,
+    ("ai.onnx.ml", "FeatureVectorizer"): vectorizer,
     ("ai.onnx.ml", "LinearRegressor"): linear_regressor,
     ("ai.onnx.ml", "LinearClassifier"): linear_classifier,
     ("ai.onnx.ml", "Scaler"): scaler,

@@ -154,6 +154,10 @@ def reverse_sequence(
 
 
 LOWERINGS: Lowerings = {
+    ("com.microsoft", "Trilu"): triangle,
+    ("com.microsoft", "GatherND"): (
+        lambda request, x, indices: gather_nd(request, x, cast(indices, DataType.INT64), 0)
+    ),
     ("", "GatherElements"): gather_elements,
     ("", "GatherND"): gather_nd,
     ("", "Trilu"): triangle,

@@ -147,6 +147,7 @@ def filled(request: Request, shape: Form, *, value: Any) -> Form:
 
 
 LOWERINGS: Lowerings = {
+    ("com.microsoft", "ExpandDims"): unsqueezed,
     ("", "Tile"): tiled,
     ("", "ConstantOfShape"): filled,
     ("", "Identity"): same,

@@ -17,6 +17,7 @@ from sardonyx.compiler.forms import (
     reshape,
     select,
     squeeze,
+    take,
     unary,
 )
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
@@ -189,7 +190,22 @@ def batch_normalization(
     return (x - parts[2]) * factor + parts[1]
 
 
+def local_response(
+    request: Request, x: Form, alpha: float, beta: float, bias: float, size: int
+) -> Form:
+    """Each element over a power of the squares summed over neighbouring channels."""
+    places = [iota(x.shape, axis) for axis in range(len(x.shape))]
+    total: Form | None = None
+    for offset in range(-((size - 1) // 2), size - (size - 1) // 2):
+        near = take(x, [places[0], places[1] + offset, *places[2:]])
+        total = near * near if total is None else total + near * near
+    if total is None:
+        raise NotLowered("no channels are near")
+    return x / binary("pow", total * (alpha / size) + bias, number(beta, x.dtype))
+
+
 LOWERINGS: Lowerings = {
+    ("", "LRN"): local_response,
     ("", "ReduceSum"): _reducing(_sum),
     ("", "ReduceMean"): _reducing(_mean, floats=True),
     ("", "ReduceMax"): _reducing(_max),

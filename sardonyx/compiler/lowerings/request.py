@@ -1,13 +1,13 @@
 """What a lowering is given beside its inputs and attributes."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.compiler.forms import Form, NotLowered
+from sardonyx.compiler.forms import Form, NotLowered, Trim
 from sardonyx.dims import Size
 from sardonyx.loops.nodes import symbols
 from sardonyx.ops.fact import Fact
@@ -89,6 +89,6 @@ class Request:
         return None if value is None else np.asarray(value)
 
 
-Lowering = Callable[..., Form | tuple[Form, ...]]
+Lowering = Callable[..., Form | Trim | Sequence[Form | Trim]]
 """`(request, *inputs, **attributes)` -> a form for each output, or `NotLowered`."""
 Lowerings = dict[tuple[str, str], Lowering]

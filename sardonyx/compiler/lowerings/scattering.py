@@ -2,7 +2,19 @@
 
 from collections.abc import Callable, Sequence
 
-from sardonyx.compiler.forms import Form, Memories, NotLowered, Room, Routine, results
+from sardonyx.compiler.forms import (
+    Form,
+    Memories,
+    NotLowered,
+    Room,
+    Routine,
+    expand,
+    iota,
+    number,
+    reshape,
+    results,
+    take,
+)
 from sardonyx.compiler.kernels.nest import pointwise_kernel
 from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.dims import Size, product, symbol
@@ -27,6 +39,7 @@ from sardonyx.loops.rewrite import merge_axes
 
 COMBINE = {"none": "", "add": "add", "mul": "mul", "max": "max", "min": "min"}
 Index = tuple[Size, ...]
+Ints = tuple[int, ...]
 
 
 def scatter_elements(
@@ -76,7 +89,7 @@ def _scattered(
         wanted: list[Size] = []
         for position, place in enumerate(source(at)):
             size = data.shape[axes[position]]
-            body.append(Let(f"%w{position}", _from_end(Load(chosen, place), size)))
+            body.append(Let(f"%w{position}", from_end(Load(chosen, place), size)))
             wanted.append(symbol(f"%w{position}"))
         spot = target(at, wanted)
         inner: tuple[Statement, ...] = (
@@ -94,7 +107,8 @@ def _scattered(
     return results(routine)[0]
 
 
-def _from_end(index: Value, size: Size) -> Value:
+def from_end(index: Value, size: Size) -> Value:
+    """An index as an int64, counted from the end where it is negative."""
     wide = Cast(index, DataType.INT64)
     negative = Binary("lt", wide, constant(0, DataType.INT64))
     return Select(negative, Binary("add", wide, Whole(size)), wide)
@@ -121,7 +135,29 @@ def copy_kernel(source: Buffer, target: Buffer) -> Kernel:
     return pointwise_kernel(axes, body, gone)
 
 
+def max_unpool(
+    request: Request, x: Form, indices: Form, output_shape: Form | None = None, *,
+    kernel_shape: Ints, pads: Ints | None, strides: Ints | None,
+) -> Form:  # fmt: skip
+    """Elements put back where a max pool found them; everything else is zero."""
+    rank = len(kernel_shape)
+    steps, edges = strides or (1,) * rank, pads or (0,) * 2 * rank
+    spatial: list[Size] = [
+        (size - 1) * steps[axis] - edges[axis] - edges[rank + axis] + kernel_shape[axis]
+        for axis, size in enumerate(x.shape[2:])
+    ]
+    shape = (*x.shape[:2], *spatial)
+    zeros = expand(number(0, x.dtype), (product(shape),))
+    flat = [reshape(item, (product(item.shape),)) for item in (indices, x)]
+    image = reshape(scatter_elements(request, zeros, flat[0], flat[1], 0, "none"), shape)
+    if output_shape is None:
+        return image
+    wanted = request.told(2)
+    return take(image, [iota(wanted, axis) for axis in range(len(wanted))])
+
+
 LOWERINGS: Lowerings = {
     ("", "ScatterElements"): scatter_elements,
     ("", "ScatterND"): scatter_nd,
+    ("", "MaxUnpool"): max_unpool,
 }

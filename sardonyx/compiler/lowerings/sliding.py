@@ -30,27 +30,26 @@ from sardonyx.ops.convolution import spread_sizes
 Ints = tuple[int, ...]
 
 
-def convolution(
-    request: Request, image: Form, weights: Form, bias: Form | None = None, *,
-    auto_pad: str, dilations: Ints | None, group: int, kernel_shape: Ints | None, pads: Ints | None,
-    strides: Ints | None,
+def convolved(
+    request: Request, image: Form, weights: Form, zero: Form | None = None, *, auto_pad: str,
+    dilations: Ints | None, group: int, pads: Ints | None, strides: Ints | None,
 ) -> Form:  # fmt: skip
-    """Sliding products, plus a bias for each channel."""
+    """Sliding products of numbers of one type, or of bytes less a zero point in int32."""
     kernel = _kernel(image, weights)
+    dtype = image.dtype if weights.dtype is image.dtype else DataType.INT32
     steps, spread = _each(strides, len(kernel)), _each(dilations, len(kernel))
     begins, ends = _pads(
         auto_pad, pads, image.shape[2:], request.shape()[2:], kernel, steps, spread
     )
     if len(kernel) == 1 and group > 1:
         wide = Convolution(
-            (*request.shape()[:2], 1, request.shape()[2]), image.dtype, unsqueeze(image, [2]),
-            _with_axis(weights), (1, *steps), (1, *spread), (0, *begins, 0, *ends), group,
+            (*request.shape()[:2], 1, request.shape()[2]), dtype, unsqueeze(image, [2]),
+            _with_axis(weights), (1, *steps), (1, *spread), (0, *begins, 0, *ends), group, (), zero,
         )  # fmt: skip
-        return _biased(squeeze(wide, [2]), bias)
-    result = Convolution(
-        request.shape(), image.dtype, image, weights, steps, spread, (*begins, *ends), group
+        return squeeze(wide, [2])
+    return Convolution(
+        request.shape(), dtype, image, weights, steps, spread, (*begins, *ends), group, (), zero
     )
-    return _biased(result, bias)
 
 
 def transposed_convolution(
@@ -71,7 +70,7 @@ def transposed_convolution(
     )  # fmt: skip
     apart = shape[2:] == tuple(size * step for size, step in zip(sizes, steps, strict=True))
     if apart and kernel == steps and group == 1 and not any(cut) and {*spread} == {1}:
-        return _biased(_blocks(request, image, weights, shape), bias)
+        return biased(_blocks(request, image, weights, shape), bias)
     begins, ends = [], []
     for axis in range(rank):
         reach = (kernel[axis] - 1) * spread[axis]
@@ -85,13 +84,15 @@ def transposed_convolution(
         shape, image.dtype, image, _turned_filters(weights, group), (1,) * rank, spread,
         (*begins, *ends), group, steps,
     )  # fmt: skip
-    return _biased(result, bias)
+    return biased(result, bias)
 
 
 def _kernel(image: Form, weights: Form) -> Ints:
     """The sizes of a filter; all of the weights' must be known."""
-    if image.dtype is not DataType.FLOAT or weights.dtype is not DataType.FLOAT:
-        raise NotLowered(f"convolutions of {image.dtype.text} have no native form")
+    narrow = image.dtype is DataType.UINT8 and weights.dtype in (DataType.INT8, DataType.INT16)
+    if not narrow and (image.dtype is not weights.dtype or image.dtype.bits < 32):
+        types = f"{image.dtype.text} and {weights.dtype.text}"
+        raise NotLowered(f"convolutions of {types} have no native form")
     if len(image.shape) < 3:
         raise NotLowered("an image without spatial axes has no native form")
     sizes = tuple(size for size in weights.shape if isinstance(size, int))
@@ -129,7 +130,7 @@ def _blocks(request: Request, image: Form, weights: Form, shape: tuple[Size, ...
     return reshape(transpose(made, (0, rank + 1, *pairs)), shape)
 
 
-def _biased(result: Form, bias: Form | None) -> Form:
+def biased(result: Form, bias: Form | None) -> Form:
     if bias is None:
         return result
     return result + reshape(bias, (bias.shape[0], *(1,) * (len(result.shape) - 2)))
@@ -230,7 +231,6 @@ def _pads(
 
 
 LOWERINGS: Lowerings = {
-    ("", "Conv"): convolution,
     ("", "ConvTranspose"): transposed_convolution,
     ("", "MaxPool"): max_pool,
     ("", "AveragePool"): average_pool,

@@ -1,0 +1,59 @@
+"""Sums of four products of bytes in every lane."""
+
+import platform
+from typing import Any
+
+from sardonyx.compiler import emit_ir as ir
+from sardonyx.compiler.emit_math import declare, like, splat
+
+_PAIRS = {
+    4: "llvm.x86.sse2.pmadd.wd",
+    8: "llvm.x86.avx2.pmadd.wd",
+    16: "llvm.x86.avx512.pmaddw.d.512",
+} if platform.machine() in ("x86_64", "AMD64") else {}  # fmt: skip
+"""By lanes: products of int16, two and two added to an int32."""
+
+
+def emit_dot(b: ir.IRBuilder, left: Any, right: Any, total: Any) -> Any:
+    """`total` plus the products of left's bytes, without sign, by right's, with sign."""
+    lanes = left.type.count if isinstance(left.type, ir.VectorType) else 1
+    if lanes == 16 and b.module.dots:
+        name = "llvm.x86.avx512.vpdpbusd.512"
+        function = declare(b.module, name, left.type, [left.type] * 3)
+        return b.call(function, [total, left, right])
+    for part in range(2):
+        total = b.add(total, _pairs(b, _low(b, left, part), _signed(b, right, part), lanes))
+    return total
+
+
+def _low(b: ir.IRBuilder, word: Any, part: int) -> Any:
+    """Every other byte of a word, from `part` on, as int16 without sign."""
+    halves = b.lshr(word, splat(word.type, 8)) if part else word
+    return b.and_(halves, splat(word.type, 0x00FF00FF))
+
+
+def _signed(b: ir.IRBuilder, word: Any, part: int) -> Any:
+    """Every other byte of a word, from `part` on, as int16 with its sign."""
+    count = 2 * word.type.count if isinstance(word.type, ir.VectorType) else 2
+    halves = b.bitcast(word, ir.VectorType(ir.IntType(16), count))
+    eight = splat(halves.type, 8)
+    halves = halves if part else b.shl(halves, eight)
+    return b.bitcast(b.ashr(halves, eight), word.type)
+
+
+def _pairs(b: ir.IRBuilder, left: Any, right: Any, lanes: int) -> Any:
+    """Products of both int16 of two words, added."""
+    halves = ir.VectorType(ir.IntType(16), 2 * lanes)
+    if lanes in _PAIRS:
+        function = declare(b.module, _PAIRS[lanes], left.type, [halves, halves])
+        return b.call(function, [b.bitcast(word, halves) for word in (left, right)])
+    sixteen = splat(left.type, 16)
+    narrow = like(left.type, ir.IntType(16))
+
+    def low(word: Any) -> Any:
+        return b.sext(b.trunc(word, narrow), word.type)
+
+    def high(word: Any) -> Any:
+        return b.ashr(word, sixteen)
+
+    return b.add(b.mul(low(left), low(right)), b.mul(high(left), high(right)))

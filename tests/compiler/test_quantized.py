@@ -1,0 +1,79 @@
+"""Models with QuantizeLinear and DequantizeLinear around products compute these in integers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import sardonyx as sx
+from sardonyx.compiler.program import compile_model
+from sardonyx.dtypes import DataType
+from sardonyx.graph import Tensor
+
+_random = np.random.default_rng(3)
+
+
+def _model(weights: NDArray[Any], scale: NDArray[Any], zero: NDArray[Any], **node: Any) -> Any:
+    """x -> quantized -> a product with quantized weights -> Relu -> quantized."""
+    graph = sx.Graph("quantized")
+    op = sx.Builder(graph, opset=23)
+    kind, shape, axis = node.pop("kind"), node.pop("shape"), node.pop("axis")
+    x = graph.add_input("x", sx.TensorType(DataType.FLOAT, shape))
+
+    def held(array: Any, name: str) -> Any:
+        return graph.add_initializer(Tensor(np.asarray(array)), name)
+
+    step, offset = held(np.float32(0.05), "step"), held(np.uint8(117), "offset")
+    codes = op.QuantizeLinear(x, step, offset)
+    left = op.DequantizeLinear(codes, step, offset)
+    right = op.DequantizeLinear(held(weights, "w"), held(scale, "ws"), held(zero, "wz"), axis=axis)
+    made = op.Relu(op.node(kind, (left, right), 1, "", node))
+    graph.outputs.append(op.QuantizeLinear(made, held(np.float32(0.1), "y"), offset))
+    return sx.Model(graph, sx.Opsets({"": 23}), ir_version=10)
+
+
+def _weights(dtype: Any, *shape: int) -> NDArray[Any]:
+    limits = np.iinfo(dtype)
+    return _random.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+CASES = [
+    ("conv", _weights(np.int8, 17, 6, 3, 3), 0, (2, 6, 7, 9), {"kind": "Conv", "pads": [1] * 4}),
+    ("depthwise", _weights(np.int8, 6, 1, 3, 3), 0, (1, 6, 7, 9),
+     {"kind": "Conv", "pads": [1] * 4, "group": 6}),
+    ("unsigned", _weights(np.uint8, 5, 4, 1, 1), 0, (1, 4, 7, 9), {"kind": "Conv"}),
+    ("matmul", _weights(np.int8, 13, 19), 1, (5, 13), {"kind": "MatMul"}),
+    ("gemm", _weights(np.int8, 19, 13), 0, (5, 13), {"kind": "Gemm", "transB": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize(("weights", "axis", "shape", "node"), [case[1:] for case in CASES],
+                         ids=[case[0] for case in CASES])  # fmt: skip
+def test_products_between_quantizations_stay_within_a_step(
+    weights: NDArray[Any], axis: int, shape: tuple[int, ...], node: Any, per_channel: bool
+) -> None:
+    count = weights.shape[axis] if per_channel else 1
+    scale = (_random.random(count) * 0.004 + 0.001).astype(np.float32)
+    zero = np.full(count, 128 if weights.dtype == np.uint8 else -3, weights.dtype)
+    if not per_channel:
+        scale, zero = scale[0], zero[0]
+    model = _model(weights, scale, zero, axis=axis, shape=shape, **node)
+    feeds = {"x": (_random.standard_normal(shape) * 4).astype(np.float32)}
+    program = compile_model(model, threads=1)
+    (found,) = program.run(feeds)
+    (wanted,) = sx.evaluate(model, feeds)
+    assert all(row.kernel != "reference" for row in program.explain())
+    difference = np.abs(found.astype(int) - wanted.astype(int))
+    assert difference.max() <= 1 and (difference > 0).mean() < 0.01
+
+
+def test_a_scale_for_each_input_channel_keeps_the_floats() -> None:
+    weights = _weights(np.int8, 13, 19)
+    scale = (_random.random(13) * 0.004 + 0.001).astype(np.float32)
+    model = _model(weights, scale, np.zeros(13, np.int8), kind="MatMul", shape=(5, 13), axis=0)
+    feeds = {"x": (_random.standard_normal((5, 13)) * 4).astype(np.float32)}
+    (found,) = compile_model(model, threads=1).run(feeds)
+    difference = np.abs(found.astype(int) - sx.evaluate(model, feeds)[0].astype(int))
+    assert difference.max() <= 1
