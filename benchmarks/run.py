@@ -80,6 +80,8 @@ class Measurement:
             for number, (label, feeds) in enumerate(model.variants.items())
         }
         self._truth: dict[str, list[np.ndarray]] = {}
+        self._out: set[str] = set()
+        """Runtimes with a problem that was told."""
         self._judge = "float64" if model.name in NETWORKS else "the reference"
 
     def measure(self) -> None:
@@ -91,6 +93,7 @@ class Measurement:
             self._measure_start(max(self.plan.threads))
 
     def _problem(self, runtime: str, what: str, **where: Any) -> None:
+        self._out.add(runtime)
         if what != "-":
             self._results.add(
                 PROBLEMS, {"model": self.model.name, "runtime": runtime, **where, "what": what}
@@ -188,7 +191,8 @@ class Measurement:
                 try:
                     taken = self._start(runtime, threads, cache, inputs)
                 except LostError as lost:
-                    self._problem(column, str(lost))
+                    if runtime not in self._out:
+                        self._problem(runtime, str(lost), input=f"{kind} start".strip())
                     taken = dict.fromkeys(rows, str(lost).partition(":")[0])
                 for title, figure in taken.items():
                     rows[title][column] = figure
