@@ -89,7 +89,7 @@ def main() -> None:
                 runtimes = ("sardonyx", *peers)
                 rows.append(measure(name, path, feeds, runtimes, threads, folder, given.runs))
     show(OVERHEAD, rows)
-    results = Results(given.json, peers)
+    results = Results(given.json)
     results.replace(OVERHEAD, rows)
     results.save()
 

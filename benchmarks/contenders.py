@@ -41,13 +41,15 @@ def open_sardonyx(job: Job) -> Bind:
     """Sardonyx, as native code."""
     import sardonyx as sx
 
-    if job.target:
-        from sardonyx.compiler.program import compile_model
-
-        program = compile_model(sx.load(job.path), target=job.target, threads=job.threads)
-        return lambda feeds: lambda: program.run(feeds)
     options = sx.SessionOptions()
     options.intra_op_num_threads = job.threads
+    if job.target:
+        from sardonyx.compiler.program import compile_model
+        from sardonyx.runtime.prepare import optimize_model
+
+        model = optimize_model(sx.load(job.path), options, None)
+        program = compile_model(model, target=job.target, threads=job.threads)
+        return lambda feeds: lambda: program.run(feeds)
     session = sx.InferenceSession(job.path, options, [NATIVE])
     if session.get_providers() != [NATIVE]:
         raise RuntimeError(f"the model runs on {', '.join(session.get_providers())}")

@@ -86,7 +86,7 @@ def main() -> None:
         for threads in given.threads.split(",")
     ]
     show(DYNAMIC, rows)
-    results = Results(given.json, peers)
+    results = Results(given.json)
     results.replace(DYNAMIC, rows)
     results.save()
 

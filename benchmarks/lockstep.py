@@ -20,6 +20,8 @@ import numpy as np
 
 TURN = 0.02
 """Seconds of a turn, if one call is shorter."""
+SMALLEST = 1e-3
+"""Errors of outputs that lie below are shares of this number: there is nothing in them to lose."""
 PAUSE = 0.01
 """Seconds between turns, in which the workers of the runtime before stop to spin."""
 
@@ -211,6 +213,6 @@ def largest_error(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -
         here, there = here[finite], there[finite]
         if not np.isfinite(here).all():
             return float("inf")
-        largest = np.abs(there).max(initial=0.0)
-        worst = max(worst, float(np.abs(here - there).max(initial=0.0)) / (largest or 1.0))
+        largest = np.abs(there).max(initial=SMALLEST)
+        worst = max(worst, float(np.abs(here - there).max(initial=0.0) / largest))
     return worst

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import LATENCY, RESULTS, Row, peers_of
+from benchmarks.report import LATENCY, RATIO, RESULTS, Row, peers_of
 
 PICTURE = Path(__file__).parents[1] / "docs" / "benchmarks"
 COLORS = {"onnxruntime": "#0072b2", "openvino": "#d55e00", "torch": "#009e73"}
@@ -24,7 +24,6 @@ def draw(latency: Sequence[Row], picture: Path) -> list[Path]:
     matplotlib.rcParams["svg.hashsalt"] = "sardonyx"
     from matplotlib import pyplot
 
-    latency = [row for row in latency if isinstance(row.get("sardonyx"), float)]
     counts = sorted({row["threads"] for row in latency})
     cases = list(dict.fromkeys(_case(row) for row in latency))
     peers = peers_of(latency)
@@ -58,12 +57,15 @@ def _draw_panel(panel: Any, cases: list[str], rows: dict[str, Row], peers: list[
         points = [
             (row[peer] / row["sardonyx"], at)
             for at, case in enumerate(cases)
-            if (row := rows.get(case)) and isinstance(row.get(peer), float)
+            if (row := rows.get(case)) and row.get(RATIO) and isinstance(row.get(peer), float)
         ]
         panel.scatter(*zip(*points, strict=True) if points else ([], []), s=22, color=color,
                       label=peer, zorder=3)  # fmt: skip
+    for at, case in enumerate(cases):
+        if case in rows and not rows[case].get(RATIO):
+            panel.text(1, at, " no result", fontsize=7, va="center", color="#aa0000")
     panel.set_xscale("log", base=2)
-    panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}x")
+    panel.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}x")
     panel.axvline(1, color="#444444", linewidth=1)
     panel.grid(axis="both", color="#dddddd", linewidth=0.6)
     panel.set_axisbelow(True)

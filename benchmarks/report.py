@@ -5,7 +5,7 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 Row = dict[str, Any]
 
 RESULTS = Path(__file__).parent / "results.json"
+PACKAGES = ("sardonyx", "onnxruntime", "openvino", "torch")
 RATIO = "ratio"
 LATENCY = "Latency: best call, milliseconds"
 MEDIANS = "Latency: median call, milliseconds"
@@ -30,14 +31,15 @@ TITLES = (MEANS, LATENCY, MEDIANS, ACCURACY, CREATION, ANSWER, MEMORY, OVERHEAD,
 
 
 class Results:
-    """Rows by title, written after each change that matters."""
+    """Rows by title, and facts; what the file has of another processor or target is dropped."""
 
-    def __init__(self, path: Path, packages: Iterable[str] = ()) -> None:
+    def __init__(self, path: Path, **more: str) -> None:
         self._path = path
         self.tables: dict[str, list[Row]] = {}
         before = json.loads(path.read_text()) if path.is_file() else {}
-        self._facts = _facts(packages)
-        if before.get("processor") == self._facts["processor"]:
+        self._facts = _facts() | more
+        same = (before.get(name) == self._facts.get(name) for name in ("processor", "target"))
+        if all(same):
             self.tables = {title: before[title] for title in TITLES if title in before}
 
     def forget(self, names: Sequence[str]) -> None:
@@ -63,10 +65,10 @@ class Results:
         part.replace(self._path)
 
 
-def _facts(packages: Iterable[str]) -> dict[str, Any]:
+def _facts() -> dict[str, Any]:
     """The machine, the moment, and what took part."""
     versions = []
-    for name in ("sardonyx", *packages):
+    for name in PACKAGES:
         try:
             versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:
@@ -99,16 +101,22 @@ def geometric_mean(values: Sequence[float]) -> float | None:
 
 
 def means(latency: Sequence[Row]) -> list[Row]:
-    """For each number of threads the mean ratio to each peer, and to the best of them each time."""
+    """For each number of threads the mean ratio to each peer, and to the best of them each time.
+
+    Cases in which sardonyx fails, or gives other numbers, are told apart: they have no ratio.
+    """
     found = []
     for threads in sorted({row["threads"] for row in latency}):
         rows = [row for row in latency if row["threads"] == threads]
         ratios = [row[RATIO] for row in rows if isinstance(row.get(RATIO), float)]
-        said: Row = {"threads": threads, "cases": len(ratios), "the best peer": None}
+        said: Row = {"threads": threads, "cases": len(rows)}
+        said["without a result"] = sum(row.get("best peer") is not None for row in rows) - len(
+            ratios
+        )
+        said["won"] = sum(ratio < 1 for ratio in ratios)
         said["the best peer"] = geometric_mean(ratios)
-        said["cases won"] = sum(ratio < 1 for ratio in ratios)
         for peer in peers_of(rows):
-            pairs = [(row["sardonyx"], row.get(peer)) for row in rows]
+            pairs = [(row["sardonyx"], row.get(peer)) for row in rows if row.get(RATIO)]
             said[peer] = geometric_mean(
                 [a / b for a, b in pairs if isinstance(a, float) and isinstance(b, float)]
             )

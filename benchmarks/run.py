@@ -80,6 +80,8 @@ class Measurement:
             for number, (label, feeds) in enumerate(model.variants.items())
         }
         self._truth: dict[str, list[np.ndarray]] = {}
+        self._out: set[str] = set()
+        """Runtimes with a problem that was told."""
         self._judge = "float64" if model.name in NETWORKS else "the reference"
 
     def measure(self) -> None:
@@ -91,6 +93,7 @@ class Measurement:
             self._measure_start(max(self.plan.threads))
 
     def _problem(self, runtime: str, what: str, **where: Any) -> None:
+        self._out.add(runtime)
         if what != "-":
             self._results.add(
                 PROBLEMS, {"model": self.model.name, "runtime": runtime, **where, "what": what}
@@ -147,6 +150,8 @@ class Measurement:
                 self._problem(item.runtime, item.problem, input=label, threads=threads)
         best, median = latency_rows(where | {"threads": threads}, timings)
         best["error"] = errors.get("sardonyx")
+        if errors.get("sardonyx", 0.0) > TOLERANCE:
+            best[RATIO] = best["median ratio"] = median["median ratio"] = None
         self._results.add(LATENCY, best)
         self._results.add(MEDIANS, median)
         print_case(best)
@@ -186,7 +191,9 @@ class Measurement:
                 try:
                     taken = self._start(runtime, threads, cache, inputs)
                 except LostError as lost:
-                    taken = dict.fromkeys(rows, str(lost))
+                    if runtime not in self._out:
+                        self._problem(runtime, str(lost), input=f"{kind} start".strip())
+                    taken = dict.fromkeys(rows, str(lost).partition(":")[0])
                 for title, figure in taken.items():
                     rows[title][column] = figure
         for title, row in rows.items():
@@ -261,7 +268,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=15, help="at most, for each case")
     parser.add_argument("--limit", type=float, default=300, help="seconds to open, or of a call")
     parser.add_argument("--peers", default=",".join(PEERS), help="torch-compile is one too")
-    parser.add_argument("--target", default="", help="compile for this one, such as avx2")
+    parser.add_argument("--target", default="", help="such as avx2; runs it without a session")
     parser.add_argument("--exporter", choices=EXPORTERS, default="dynamo")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="of the models")
     parser.add_argument("--no-start", action="store_true", help="leave creation and memory out")
@@ -281,7 +288,7 @@ def main() -> None:
     plan = Plan(("sardonyx", *peers), threads, given.runs, given.seconds, given.limit,
                 given.target, not given.no_start)  # fmt: skip
     names = tuple(given.names) or (QUICK if given.quick else ())
-    results = Results(given.json, [name for name in peers if "-" not in name])
+    results = Results(given.json, **({"target": given.target} if given.target else {}))
     results.forget(names)
     for model in ready_models(names or NAMES, given.exporter, given.folder, given.limit, results):
         with tempfile.TemporaryDirectory() as folder:

@@ -103,9 +103,18 @@ def answer(worker: Worker, request: dict[str, Any]) -> Answer:
     try:
         return action[request.pop("do")](**request)
     except Exception as error:  # noqa: BLE001
-        kind = type(error).__name__
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return {"failed": kind, "why": lines[0][:200] if lines else kind}
+        return {"failed": type(error).__name__, "why": describe(error)}
+
+
+def describe(error: Exception) -> str:
+    """The lines of a message that say what happened, without those that say where in a peer.
+
+    >>> describe(ValueError("Exception from src/core.cpp:132:\\nno such operator"))
+    'no such operator'
+    """
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = [line for line in lines if line and not line.startswith(("Exception from", "Check '"))]
+    return " ".join(said)[:300]
 
 
 def main() -> None:

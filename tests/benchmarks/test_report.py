@@ -37,8 +37,9 @@ def test_means_are_geometric_and_by_threads() -> None:
     one, two = means(rows)
     assert peers_of(rows) == ["onnxruntime", "torch"]
     assert one["the best peer"] == one["onnxruntime"] == pytest.approx(1.0)
-    assert (one["torch"], one["cases"], one["cases won"]) == (pytest.approx(0.25), 2, 1)
-    assert two["the best peer"] is None and two["cases"] == 0
+    assert (one["torch"], one["cases"], one["won"]) == (pytest.approx(0.25), 2, 1)
+    assert (one["without a result"], two["without a result"]) == (0, 1)
+    assert two["the best peer"] is None and two["cases"] == 1
 
 
 def test_results_of_other_models_stay(tmp_path: Path) -> None:
