@@ -91,7 +91,7 @@ def profile(
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
-    """Show where the time goes: by operator and by node, or by kernel."""
+    """Show where the time goes: by operator, node or kernel."""
     from sardonyx.cli.profile import profile_model
     from sardonyx.cli.roofline import show_roofline
     from sardonyx.cli.session import Request
@@ -115,7 +115,7 @@ def compare(
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
-    """Compare outputs with another runtime or model; find where they part."""
+    """Compare outputs with another runtime or model."""
     from sardonyx.cli.compare import compare_model
     from sardonyx.cli.session import Request
 

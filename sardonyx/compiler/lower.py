@@ -24,7 +24,7 @@ from sardonyx.compiler.forms import (
 )
 from sardonyx.compiler.lowerings import TYPE_BLIND, Agreement, Lowerings, Request
 from sardonyx.compiler.reference import run_reference
-from sardonyx.dims import Size
+from sardonyx.dims import Size, is_nonnegative, minimum
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
 from sardonyx.graph import Node, Value
@@ -255,6 +255,12 @@ def _forms(
         if unknown:
             raise NotLowered(f"its size {', '.join(sorted(unknown))} is only known once it has run")
     result.agreements += _repetitions(forms, inputs)
+    result.agreements += [
+        Agreement(minimum(size, 0), 0)
+        for form in forms
+        for size in form.shape
+        if not is_nonnegative(size)
+    ]
     return tuple(
         form if trim is None else replace(trim, whole=form)
         for form, trim in zip(forms, trims, strict=False)

@@ -285,6 +285,10 @@ def _check(sizes: Sizes, checks: Checks | None) -> None:
     if wrong is not None:
         number, left, right = wrong
         first, second = checks.texts[number]
+        if second == "0":
+            raise EvaluationError(
+                f"a size would be negative: {first} is {left}", hint="feed larger shapes"
+            )
         raise InputError(
             f"{first} is {left} and {second} is {right}, but the model needs them equal",
             hint="feed shapes that fit each other",
