@@ -19,6 +19,7 @@ _STAYS = {
     "random numbers come from one generator for all providers": """
         Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike""",
     "pictures are decoded by a library": "ImageDecoder",
+    "its reference is a fast transform, its body a product with a square of the length": "DFT STFT",
     "generation runs its inner graphs step by step": """
         com.microsoft:BeamSearch com.microsoft:GreedySearch com.microsoft:Sampling""",
     "its sizes are those that kernels are given": "Constant Shape Size",
@@ -52,7 +53,7 @@ def cover_native(catalog: Catalog | None = None) -> list[NativeForm]:
         how, reason = "reference", reasons.get(key, RARE)
         if key in LOWERINGS or getattr(operator, "lower", None) is not None:
             how, reason = "kernels", ""
-        elif operator.function is not None and not operator.random:
+        elif operator.function is not None and operator.expands and not operator.random:
             how, reason = "function", ""
         found.append(NativeForm(key[0] or "ai.onnx", key[1], how, reason))
     return found

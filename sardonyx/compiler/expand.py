@@ -47,7 +47,8 @@ def _expand(
     for node in nodes:
         operator = operators[canonical_domain(node.domain), node.op_type]
         lowers = getattr(operator, "lower", None) is not None
-        if operator.function is None or operator.random or lowers or _is_constant(node):
+        fixed = operator.random or not operator.expands or lowers
+        if operator.function is None or fixed or _is_constant(node):
             continue
         names = names or Names(evaluator.graph)
         changed = _expand_one(evaluator, node, operator, facts, names) or changed

@@ -126,6 +126,8 @@ def _fold(
     known = [value is None or value in result.constants for value in node.inputs]
     if operator.random or any(node.subgraphs) or operator.reference is None:
         return False
+    if not all(facts.get(output, Fact()).is_tensor for output in node.outputs):
+        return False
     if not all(known):
         values = [facts[value].constant if value in facts else None for value in node.outputs]
         if not values or any(value is None for value in values):

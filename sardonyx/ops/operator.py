@@ -43,6 +43,8 @@ class Operator:
     signatures: ClassVar[tuple[str, ...]] = ()
     random: ClassVar[bool] = False
     """True where equal inputs may give different outputs: never folded."""
+    expands: ClassVar[bool] = True
+    """False where the body of `function` takes far longer than `reference`, if both are at hand."""
     width_matters: ClassVar[bool] = False
     """True where computing in a wider element type would change results: saturation, bits."""
     output_counts: ClassVar[dict[int, tuple[int, ...]]] = {}

@@ -13,9 +13,11 @@ def replace_node(node: Node, values: list[Value]) -> None:
     for output in outputs:
         output.producer = None
     node.outputs = ()
+    taken: dict[Value, Value] = {}
     for old, new in zip(outputs, values, strict=False):
         if not old.name and not old.uses:
             continue
+        new = taken.get(new, new)  # noqa: PLW2901 - one value may stand for several outputs
         maker, result = new.producer, new
         if maker is None or maker.graph is not graph or new.is_output or new in outputs:
             maker = Node("Identity", [new], [Value("")])
@@ -25,6 +27,7 @@ def replace_node(node: Node, values: list[Value]) -> None:
         made[made.index(result)] = old
         result.replace_all_uses(old)
         result.producer = None
+        taken[result] = old
         old.producer = maker
         maker.outputs = tuple(made)
     graph.nodes.remove(node)

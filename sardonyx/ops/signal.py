@@ -39,6 +39,7 @@ def transform(x: Array, length: int, axis: int, *, inverse: int, onesided: int) 
 class DFT(Operator):
     """The discrete Fourier transform along one axis, or its inverse."""
 
+    expands = False
     signatures = (
         "17(input: T1, dft_length?: T2, axis: int = 1, inverse: int = 0, onesided: int = 0)"
         " -> output: T1; T1: floats; T2: int32 int64",
@@ -111,6 +112,7 @@ class DFT(Operator):
 class STFT(Operator):
     """Fourier transforms of frames cut from a signal at equal steps."""
 
+    expands = False
     signatures = (
         "17(signal: T1, frame_step: T2, window?: T1, frame_length?: T2, onesided: int = 1)"
         " -> output: T1; T1: floats; T2: int32 int64",

@@ -179,14 +179,35 @@ class Reader:
         raise AssertionError(f"{type(form).__name__} cannot be computed in place")
 
     def picked(self, form: Form, indices: list[Value], checked: bool) -> Value:
-        """An element of a form in memory at computed indices, through views of it."""
+        """An element of a form in memory at computed indices, through views of it.
+
+        An index must lie inside of the view, not only of what is behind it: axes that a view does
+        not hand on as they are stay axes of the buffer, which do not move.
+        """
+        bounds: list[tuple[Value, Size]] = []
         while isinstance(form, View) and form not in self.fusion.roots:
+            whole = {
+                axis.axis
+                for axis, size in zip(form.axes, form.source.shape, strict=True)
+                if axis.axis is not None
+                and axis == Axis(axis.axis)
+                and form.shape[axis.axis] == size
+            }
+            bounds += [
+                (index, form.shape[axis]) for axis, index in enumerate(indices) if axis not in whole
+            ]
             indices = [
                 _affine(Whole(0) if axis.axis is None else indices[axis.axis], axis)
                 for axis in form.axes
             ]
             form = form.source
-        return Pick(self.stored(form), tuple(indices), self.report() if checked else None)
+        buffer = self.stored(form)
+        if bounds:
+            shape = (*buffer.shape, *(size for _, size in bounds))
+            strides = (*buffer.strides, *(0 for _ in bounds))
+            buffer = Buffer(buffer.memory, buffer.dtype, shape, strides)
+            indices = [*indices, *(index for index, _ in bounds)]
+        return Pick(buffer, tuple(indices), self.report() if checked else None)
 
     def report(self) -> Buffer:
         """Where an index that lies outside is reported."""
