@@ -213,7 +213,7 @@ def emit_cast(b: ir.IRBuilder, source: DataType, target: DataType, x: Any) -> An
 
 def converts_half(module: ir.Module) -> bool:
     """Whether the target has instructions for float16; they begin with vectors of eight."""
-    return int(getattr(module, "lanes", 0)) >= 8
+    return module.lanes >= 8
 
 
 def _from_half(b: ir.IRBuilder, x: Any) -> Any:

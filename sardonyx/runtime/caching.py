@@ -55,7 +55,4 @@ def usual_folder(environment: Mapping[str, str]) -> Path:
 
 
 def _entry(options: SessionOptions | None, key: str) -> str:
-    try:
-        return "" if options is None else options.get_session_config_entry(key)
-    except InputError:
-        return ""
+    return "" if options is None else options.entry(key)

@@ -22,6 +22,7 @@ from sardonyx.runtime.processors import thread_limits
 from sardonyx.runtime.profile import Computed
 from sardonyx.runtime.progress import signs_of_life
 from sardonyx.runtime.source import ModelSource
+from sardonyx.runtime.targeting import asked_target
 from sardonyx.runtime.watching import Watcher
 
 Observe = Callable[[Value, Any], None]
@@ -128,6 +129,7 @@ class CompiledRunner:
         self._source, self._catalog, self._options = source, catalog, options
         asked = options.intra_op_num_threads or PROCESS.threads
         self._settings = Settings(
+            target=asked_target(options),
             threads=asked if asked > 0 else thread_limits().threads,
             catalog=catalog,
             cache=open_cache(options),

@@ -1,15 +1,17 @@
 """Determinants, as a routine: rows are eliminated from the largest pivot of each column on."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sardonyx.compiler.forms import Form, Memories, NotLowered, Room, Routine, results
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.lowerings.request import Lowerings, Request
-from sardonyx.dims import product, symbol
+from sardonyx.dims import Size, product, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import constant
 from sardonyx.loops.nodes import (
     Binary,
+    Buffer,
     Cast,
     Guard,
     Kernel,
@@ -23,8 +25,12 @@ from sardonyx.loops.nodes import (
     Store,
     Unary,
     Update,
+    Value,
     Whole,
 )
+
+STEP, ROW, COLUMN, PIVOT = (symbol(name) for name in ("%step", "%row", "%column", "%pivot"))
+"""The column that is eliminated, a row and a column of what is left, and the largest row."""
 
 
 def determinant(request: Request, x: Form) -> Form:
@@ -32,71 +38,84 @@ def determinant(request: Request, x: Form) -> Form:
     if not x.dtype.is_float:
         raise NotLowered(f"of {x.dtype.text} it has no native form")
     *outer, rows, columns = x.shape
-    size, dtype = request.agree(rows, columns), x.dtype
+    size = request.agree(rows, columns)
+    room = Room(tuple(outer), x.dtype)
+    work = product(x.shape) * size
+    return results(Routine((x,), (room,), _write, work, (Room(x.shape, x.dtype),)))[0]
 
-    def write(memories: Memories) -> Sequence[Kernel]:
-        (source,), (result,), (matrix,) = (
-            memories.arguments, memories.results, memories.scratch,
-        )  # fmt: skip
-        names = [f"%b{axis}" for axis in range(len(outer))]
-        around = tuple(map(symbol, names))
-        step, row, column, pivot = (symbol(f"%{n}") for n in ("step", "row", "column", "pivot"))
 
-        def at(*place: object) -> Load:
-            return Load(matrix, (*around, *place))  # type: ignore[arg-type]
+def _write(memories: Memories) -> Sequence[Kernel]:
+    (source,), (result,), (matrix,) = memories.arguments, memories.results, memories.scratch
+    outer = [(f"%b{axis}", size) for axis, size in enumerate(result.shape)]
+    around = tuple(symbol(name) for name, _ in outer)
+    size, dtype = matrix.shape[-1], matrix.dtype
+    copy = Store(matrix, (*around, ROW, COLUMN), Load(source, (*around, ROW, COLUMN)))
+    body = (
+        Loop("%row", size, (Loop("%column", size, (copy,), Kind.VECTOR),)),
+        Register("result", dtype, (), 1),
+        Register("held", dtype, (), 0),
+        Loop("%step", size, _Matrix(matrix, around).step()),
+        Store(result, around, Read("result", dtype)),
+    )
+    return [parallel_kernel(outer, body)]
 
-        def store(place: Load, value: object) -> Statement:
-            return Store(place.buffer, place.indices, value)  # type: ignore[arg-type]
 
-        copy = store(at(row, column), Load(source, (*around, row, column)))
-        below = step + 1 + row
-        size_here = Unary("abs", at(step + row, step))
-        search: tuple[Statement, ...] = (
-            Let("%more", Cast(Binary("gt", size_here, Read("best", dtype)), DataType.INT64)),
-            Guard(0, symbol("%more"), (
-                Update("best", "set", size_here), Update("pivot", "set", Whole(step + row)),
-            )),
-        )  # fmt: skip
-        swap: tuple[Statement, ...] = (
-            Update("held", "set", at(step, column)),
-            store(at(step, column), at(pivot, column)),
-            store(at(pivot, column), Read("held", dtype)),
-        )
-        right = step + 1 + column
-        less = Binary("mul", Read("held", dtype), at(step, right))
-        eliminate: tuple[Statement, ...] = (
-            Update("held", "set", Binary("div", at(below, step), at(step, step))),
-            Loop("%column", size - 1 - step, (
-                store(at(below, right), Binary("sub", at(below, right), less)),
-            ), Kind.VECTOR),
-        )  # fmt: skip
-        is_zero = Binary("eq", at(step, step), constant(0, dtype))
-        each: tuple[Statement, ...] = (
+@dataclass(frozen=True, slots=True)
+class _Matrix:
+    """A matrix that is eliminated column by column, and where it stands among others."""
+
+    buffer: Buffer
+    around: tuple[Size, ...]
+
+    def at(self, row: Size, column: Size) -> Load:
+        """An element."""
+        return Load(self.buffer, (*self.around, row, column))
+
+    def put(self, row: Size, column: Size, value: Value) -> Statement:
+        """A new element."""
+        return Store(self.buffer, (*self.around, row, column), value)
+
+    def step(self) -> tuple[Statement, ...]:
+        """One column: its largest element comes to the diagonal, rows below lose theirs."""
+        size, dtype = self.buffer.shape[-1], self.buffer.dtype
+        is_zero = Binary("eq", self.at(STEP, STEP), constant(0, dtype))
+        turn = Update("result", "mul", constant(-1, dtype))
+        return (
             Register("best", dtype, (), -1),
             Register("pivot", DataType.INT64, (), 0),
-            Update("pivot", "set", Whole(step)),
-            Loop("%row", size - step, search),
+            Update("pivot", "set", Whole(STEP)),
+            Loop("%row", size - STEP, self.search()),
             Let("%pivot", Read("pivot", DataType.INT64)),
-            Guard(step, pivot, (
-                Loop("%column", size, swap), Update("result", "mul", constant(-1, dtype)),
-            )),
-            Update("result", "mul", at(step, step)),
+            Guard(STEP, PIVOT, (Loop("%column", size, self.swap()), turn)),
+            Update("result", "mul", self.at(STEP, STEP)),
             Let("%zero", Cast(is_zero, DataType.INT64)),
-            Guard(symbol("%zero"), 1, (Loop("%row", size - 1 - step, eliminate),)),
-        )  # fmt: skip
-        body = (
-            Loop("%row", size, (Loop("%column", size, (copy,), Kind.VECTOR),)),
-            Register("result", dtype, (), 1),
-            Register("held", dtype, (), 0),
-            Loop("%step", size, each),
-            Store(result, around, Read("result", dtype)),
+            Guard(symbol("%zero"), 1, (Loop("%row", size - 1 - STEP, self.eliminate()),)),
         )
-        return [parallel_kernel(list(zip(names, outer, strict=True)), body)]
 
-    routine = Routine(
-        (x,), (Room(tuple(outer), dtype),), write, product(x.shape) * size, (Room(x.shape, dtype),)
-    )
-    return results(routine)[0]
+    def search(self) -> tuple[Statement, ...]:
+        """Remember a row whose element is larger than the best before it."""
+        here = Unary("abs", self.at(STEP + ROW, STEP))
+        larger = Binary("gt", here, Read("best", self.buffer.dtype))
+        found = (Update("best", "set", here), Update("pivot", "set", Whole(STEP + ROW)))
+        return Let("%more", Cast(larger, DataType.INT64)), Guard(0, symbol("%more"), found)
+
+    def swap(self) -> tuple[Statement, ...]:
+        """Exchange an element of the diagonal's row with the largest row's."""
+        return (
+            Update("held", "set", self.at(STEP, COLUMN)),
+            self.put(STEP, COLUMN, self.at(PIVOT, COLUMN)),
+            self.put(PIVOT, COLUMN, Read("held", self.buffer.dtype)),
+        )
+
+    def eliminate(self) -> tuple[Statement, ...]:
+        """Take as much of the diagonal's row from a row below as makes its element 0."""
+        below, right = STEP + 1 + ROW, STEP + 1 + COLUMN
+        less = Binary("mul", Read("held", self.buffer.dtype), self.at(STEP, right))
+        change = self.put(below, right, Binary("sub", self.at(below, right), less))
+        return (
+            Update("held", "set", Binary("div", self.at(below, STEP), self.at(STEP, STEP))),
+            Loop("%column", self.buffer.shape[-1] - 1 - STEP, (change,), Kind.VECTOR),
+        )
 
 
 LOWERINGS: Lowerings = {("", "Det"): determinant}
