@@ -107,8 +107,7 @@ def one_hot(request: Request, indices: Form, depth: Form, values: Form, axis: in
     shape = request.told(1)
     place = axis % len(shape)
     size = number(shape[place], DataType.INT64)
-    wanted = cast(indices, DataType.INT64)
-    wanted = unsqueeze(select(binary("lt", wanted, 0), wanted + size, wanted), [place])
+    wanted = unsqueeze(counted_from_end(cast(indices, DataType.INT64), size), [place])
     off, on = (View((), values.dtype, values, (Axis(None, at),)) for at in (0, 1))
     return select(binary("eq", iota(shape, place), wanted), on, off)
 

@@ -53,19 +53,23 @@ def _extreme(name: str, x: Form, axes: Axes) -> Form:
     return fold(name, x, axes, int(limits.min if name == "max" else limits.max))
 
 
+def extreme_place(name: str, x: Form, axis: int, *, last: bool = False) -> Form:
+    """Where the largest or smallest element along an axis stands, the first of equal ones; a NaN
+    comes before all others."""
+    hit = binary("eq", x, _extreme(name, x, [axis]))
+    if x.dtype.is_float:
+        hit = binary("or", hit, binary("ne", x, x))
+    if last:
+        return fold("max", select(hit, iota(x.shape, axis), -1), [axis], -1)
+    none = int(np.iinfo(np.int64).max)
+    return fold("min", select(hit, iota(x.shape, axis), none), [axis], none)
+
+
 def _arg_extreme(name: str) -> Lowering:
     def lower(
         request: Request, x: Form, *, axis: int, keepdims: int, select_last_index: int
     ) -> Form:
-        best = _extreme(name, x, [axis])
-        hit = binary("eq", x, best)
-        if x.dtype.is_float:
-            hit = binary("or", hit, binary("ne", x, x))
-        if select_last_index:
-            found = fold("max", select(hit, iota(x.shape, axis), -1), [axis], -1)
-        else:
-            none = np.iinfo(np.int64).max
-            found = fold("min", select(hit, iota(x.shape, axis), int(none)), [axis], int(none))
+        found = extreme_place(name, x, axis, last=bool(select_last_index))
         return found if keepdims else squeeze(found, [axis])
 
     return lower
@@ -86,9 +90,7 @@ def lp_normalization(request: Request, x: Form, axis: int, p: int) -> Form:
 
 def hardmax(request: Request, x: Form, axis: int) -> Form:
     """1 at the first largest element along an axis, else 0."""
-    place = _arg_extreme("max")(request, x, axis=axis, keepdims=1, select_last_index=0)
-    assert isinstance(place, Form)
-    return cast(binary("eq", iota(x.shape, axis), place), x.dtype)
+    return cast(binary("eq", iota(x.shape, axis), extreme_place("max", x, axis)), x.dtype)
 
 
 def _reducing(compute: Callable[[Form, Axes], Form], *, floats: bool = False) -> Lowering:

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import (
@@ -16,16 +15,14 @@ from sardonyx.compiler.forms import (
     cast,
     constant,
     fold,
-    iota,
     reshape,
     select,
     squeeze,
     take,
     unary,
 )
+from sardonyx.compiler.lowerings.reduction import extreme_place
 from sardonyx.dtypes import DataType
-
-LARGEST = np.iinfo(np.int64).max
 
 
 def feature_rows(x: Form) -> Form:
@@ -40,10 +37,7 @@ def wide(x: Form) -> Form:
 
 def arg_max(scores: Form) -> Form:
     """The first column with the largest score, for each row."""
-    best = fold("max", scores, [1], -math.inf)
-    hit = binary("or", binary("eq", scores, best), binary("ne", scores, scores))
-    places = select(hit, iota(scores.shape, 1), int(LARGEST))
-    return squeeze(fold("min", places, [1], int(LARGEST)), [1])
+    return squeeze(extreme_place("max", scores, 1), [1])
 
 
 def labelled(places: Form, names: NDArray[Any]) -> Form:
