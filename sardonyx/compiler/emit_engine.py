@@ -38,9 +38,9 @@ def code_identity(target: Target) -> tuple[str, ...]:
     return (*versions, llvm.get_default_triple(), target.name, *_processor(target))
 
 
-def compile_module(module: ir.Module | str, target: Target, *, optimize: int = 2) -> bytes:
+def compile_module(module: ir.Module | str, target: Target) -> bytes:
     """Object code of a module; several may be compiled at the same time, in as many threads."""
-    machine, parsed = _optimized(module, target, optimize)
+    machine, parsed = _optimized(module, target)
     with ffi.OutputString() as problem:
         made = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, parsed, 1, problem)
         if not made:
@@ -54,23 +54,34 @@ def compile_module(module: ir.Module | str, target: Target, *, optimize: int = 2
 
 def assembly_of(module: ir.Module | str, target: Target) -> str:
     """A module's machine code, to be read."""
-    machine, parsed = _optimized(module, target, 2)
+    machine, parsed = _optimized(module, target)
     return str(machine.emit_assembly(parsed))
 
 
-def _optimized(module: ir.Module | str, target: Target, level: int) -> tuple[Any, Any]:
+def _optimized(module: ir.Module | str, target: Target) -> tuple[Any, Any]:
     """A machine, and a module as it goes to code generation."""
     _initialize()
     machine = _machine(target)
     parsed = llvm.parse_assembly(str(module), llvm.create_context())
     parsed.verify()
-    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
-    tuning.loop_vectorization = False
-    tuning.slp_vectorization = False
-    tuning.loop_unrolling = False
-    passes = llvm.create_pass_builder(machine, tuning)
-    _unlocked("LLVMPY_RunNewModulePassManager")(passes.getModulePassManager(), parsed, passes)
+    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    _unlocked("LLVMPY_RunNewModulePassManager")(_pipeline(), parsed, passes)
     return machine, parsed
+
+
+def _pipeline() -> Any:
+    """The passes that kernels need: they come vectorized, with nothing twice or in vain in loops.
+
+    What is left is to keep registers out of memory and to give loops the form that code
+    generation works on.
+    """
+    chosen = llvm.create_new_module_pass_manager()
+    chosen.add_sroa_pass()
+    chosen.add_simplify_cfg_pass()
+    chosen.add_loop_simplify_pass()
+    chosen.add_loop_rotate_pass()
+    chosen.add_instruction_combine_pass()
+    return chosen
 
 
 def _unlocked(name: str) -> Callable[..., Any]:

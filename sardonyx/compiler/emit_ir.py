@@ -2,7 +2,8 @@
 
 The names and calls are those of `llvmlite.ir`, of which this is the part that kernels need. An
 instruction becomes a line at once, and one that stands already in a block that is always passed
-before is not written again: that keeps modules short, and so everything that reads them fast.
+before is not written again: that keeps modules short, and so everything that reads them fast. One
+whose operands do not change in a loop is written before the loop, so that LLVM need not move it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,8 +39,8 @@ class Phi(Value):
 
     __slots__ = ("incoming",)
 
-    def __init__(self, type_: Any, text: str) -> None:
-        super().__init__(type_, text)
+    def __init__(self, type_: Any, text: str, block: "Block") -> None:
+        super().__init__(type_, text, block)
         self.incoming: list[tuple[Value, Block]] = []
 
     def add_incoming(self, value: Value, block: "Block") -> None:
@@ -56,30 +57,38 @@ class Block:
     """Instructions that run one after another.
 
     `dominator` is the last block that every way here goes through. It is right once all ways are
-    there but those back from blocks behind this one: branch to a block before you fill it.
+    there but those back from blocks behind this one: branch to a block before you fill it. `loops`
+    counts the loops around it; a block that begins with a phi begins one.
     """
 
-    __slots__ = ("depth", "dominator", "entered", "function", "known", "lines", "name", "phis")
+    __slots__ = (
+        "depth", "dominator", "end", "entered", "function", "known", "lines", "loops", "name",
+        "phis",
+    )  # fmt: skip
 
     def __init__(self, function: "Function", name: str) -> None:
         self.function = function
         self.name = name
         self.phis: list[Phi] = []
         self.lines: list[str] = []
+        self.end = ""
         self.known: dict[str, Value] = {}
         self.dominator: Block | None = None
         self.entered = False
         self.depth = 0
+        self.loops = 0
 
     def enter_from(self, block: "Block") -> None:
         """Note a way here."""
+        self.loops = min(self.loops, block.loops) if self.entered else block.loops
         self.dominator = _nearest(self.dominator, block) if self.entered else block
         self.entered = True
         self.depth = 0 if self.dominator is None else self.dominator.depth + 1
 
     def text(self) -> str:
         """The block, a line for each instruction."""
-        return "\n ".join([f"{self.name}:", *(phi.line() for phi in self.phis), *self.lines])
+        phis = (phi.line() for phi in self.phis)
+        return "\n ".join([f"{self.name}:", *phis, *self.lines, self.end])
 
 
 def _nearest(left: Block | None, right: Block | None) -> Block | None:
@@ -151,28 +160,45 @@ class IRBuilder:
         """Go on in another block."""
         self.block = block
 
-    def _new(self, type_: Any, instruction: str) -> Value:
-        """A value that an instruction makes each time it runs."""
+    def _new(self, type_: Any, instruction: str, block: Block | None = None) -> Value:
+        """A value that an instruction makes each time it runs; at the end of this block or one."""
+        block = block or self.block
         function = self.function
         function.values += 1
         name = f"%v{function.values}"
-        self.block.lines.append(f"{name} = {instruction}")
-        return Value(type_, name)
+        block.lines.append(f"{name} = {instruction}")
+        return Value(type_, name, block)
 
-    def _pure(self, type_: Any, instruction: str) -> Value:
-        """A value that depends on operands alone: what there is already is taken."""
+    def _pure(
+        self, type_: Any, instruction: str, *operands: Value, stays: bool = False
+    ) -> Value:
+        """A value that depends on operands alone: what there is already is taken.
+
+        It is made before loops that do not change it, even if they would not need it, or `stays`.
+        """
+        least = max([item.block.depth for item in operands if item.block is not None], default=0)
         block: Block | None = self.block
-        while block is not None:
+        home = self.block
+        while block is not None and block.depth >= least:
             found = block.known.get(instruction)
             if found is not None:
                 return found
+            if block.loops < home.loops and not stays:
+                home = block
             block = block.dominator
-        made = self.block.known[instruction] = self._new(type_, instruction)
+        made = home.known[instruction] = self._new(type_, instruction, home)
         return made
+
+    def _divide(self, name: str, left: Value, right: Value) -> Value:
+        """A quotient or remainder; not made where it is not needed, if it might not exist."""
+        text = f"{name} {left.type.text} {left.text}, {right.text}"
+        safe = isinstance(right, Constant) and right.constant not in (0, -1)
+        return self._pure(left.type, text, left, right, stays=not safe)
 
     def _binary(self, name: str, left: Value, right: Value, flags: Iterable[str] = ()) -> Value:
         head = " ".join((name, *flags)) if flags else name
-        return self._pure(left.type, f"{head} {left.type.text} {left.text}, {right.text}")
+        text = f"{head} {left.type.text} {left.text}, {right.text}"
+        return self._pure(left.type, text, left, right)
 
     def add(self, left: Value, right: Value, flags: Iterable[str] = ()) -> Value:
         """left + right."""
@@ -188,19 +214,19 @@ class IRBuilder:
 
     def sdiv(self, left: Value, right: Value) -> Value:
         """The quotient of signed numbers, towards 0."""
-        return self._binary("sdiv", left, right)
+        return self._divide("sdiv", left, right)
 
     def udiv(self, left: Value, right: Value) -> Value:
         """The quotient of unsigned numbers."""
-        return self._binary("udiv", left, right)
+        return self._divide("udiv", left, right)
 
     def srem(self, left: Value, right: Value) -> Value:
         """The remainder of signed numbers."""
-        return self._binary("srem", left, right)
+        return self._divide("srem", left, right)
 
     def urem(self, left: Value, right: Value) -> Value:
         """The remainder of unsigned numbers."""
-        return self._binary("urem", left, right)
+        return self._divide("urem", left, right)
 
     def and_(self, left: Value, right: Value) -> Value:
         """Bits that both have."""
@@ -253,13 +279,13 @@ class IRBuilder:
 
     def fneg(self, value: Value) -> Value:
         """-value."""
-        return self._pure(value.type, f"fneg {value}")
+        return self._pure(value.type, f"fneg {value}", value)
 
     def _compare(self, name: str, left: Value, right: Value) -> Value:
         bit = IntType(1)
         lanes = left.type.count if isinstance(left.type, VectorType) else 0
         type_ = VectorType(bit, lanes) if lanes else bit
-        return self._pure(type_, f"{name} {left}, {right.text}")
+        return self._pure(type_, f"{name} {left}, {right.text}", left, right)
 
     def icmp_signed(self, relation: str, left: Value, right: Value) -> Value:
         """Whether a relation of signed numbers holds."""
@@ -281,12 +307,13 @@ class IRBuilder:
 
     def select(self, condition: Value, then: Value, other: Value) -> Value:
         """`then` where a condition holds, else `other`."""
-        return self._pure(then.type, f"select {condition}, {then}, {other}")
+        text = f"select {condition}, {then}, {other}"
+        return self._pure(then.type, text, condition, then, other)
 
     def _cast(self, name: str, value: Value, type_: Any) -> Value:
-        return (
-            value if value.type == type_ else self._pure(type_, f"{name} {value} to {type_.text}")
-        )
+        if value.type == type_:
+            return value
+        return self._pure(type_, f"{name} {value} to {type_.text}", value)
 
     def trunc(self, value: Value, type_: Any) -> Value:
         """The lower bits."""
@@ -322,33 +349,35 @@ class IRBuilder:
 
     def inttoptr(self, value: Value, type_: Any) -> Value:
         """A number as an address."""
-        return Value(type_, self._pure(type_, f"inttoptr {value} to {type_.text}").text)
+        made = self._pure(type_, f"inttoptr {value} to {type_.text}", value)
+        return Value(type_, made.text, made.block)
 
     def bitcast(self, value: Value, type_: Any) -> Value:
         """The same bits as another type."""
         if isinstance(type_, PointerType):
-            return Value(type_, value.text)
+            return Value(type_, value.text, value.block)
         return self._cast("bitcast", value, type_)
 
     def insert_element(self, vector: Value, value: Value, index: Value) -> Value:
         """A vector with one element replaced."""
-        return self._pure(vector.type, f"insertelement {vector}, {value}, {index}")
+        text = f"insertelement {vector}, {value}, {index}"
+        return self._pure(vector.type, text, vector, value, index)
 
     def extract_element(self, vector: Value, index: Value) -> Value:
         """One element of a vector."""
-        return self._pure(vector.type.element, f"extractelement {vector}, {index}")
+        text = f"extractelement {vector}, {index}"
+        return self._pure(vector.type.element, text, vector, index)
 
     def shuffle_vector(self, left: Value, right: Value, order: Value) -> Value:
         """Elements of two vectors, by their numbers."""
         type_ = VectorType(left.type.element, order.type.count)
-        return self._pure(type_, f"shufflevector {left}, {right}, {order}")
+        return self._pure(type_, f"shufflevector {left}, {right}, {order}", left, right)
 
     def gep(self, pointer: Value, indices: Sequence[Value]) -> Value:
         """The address so many elements on."""
         (index,) = indices
-        return self._pure(
-            pointer.type, f"getelementptr {pointer.type.pointee.text}, {pointer}, {index}"
-        )
+        text = f"getelementptr {pointer.type.pointee.text}, {pointer}, {index}"
+        return self._pure(pointer.type, text, pointer, index)
 
     def alloca(self, type_: Any) -> Value:
         """Room for a value on the stack."""
@@ -366,9 +395,10 @@ class IRBuilder:
         self.block.lines.append(f"store {value}, {pointer}{where}")
 
     def phi(self, type_: Any) -> Phi:
-        """A value that depends on where control comes from."""
+        """A value that depends on where control comes from: the block begins a loop."""
         self.function.values += 1
-        made = Phi(type_, f"%v{self.function.values}")
+        made = Phi(type_, f"%v{self.function.values}", self.block)
+        self.block.loops += not self.block.phis
         self.block.phis.append(made)
         return made
 
@@ -382,21 +412,27 @@ class IRBuilder:
             return Value(result, "")
         return self._new(result, instruction)
 
+    def compute(self, function: Value, arguments: Sequence[Value]) -> Value:
+        """Call a function that does nothing but compute a value of its arguments."""
+        result = function.type.pointee.result
+        given = ", ".join(map(str, arguments))
+        return self._pure(result, f"call {result.text} {function.text}({given})", *arguments)
+
     def branch(self, target: Block) -> None:
         """Go on in a block."""
         target.enter_from(self.block)
-        self.block.lines.append(f"br label %{target.name}")
+        self.block.end = f"br label %{target.name}"
 
     def cbranch(self, condition: Value, then: Block, other: Block) -> None:
         """Go on in one block where a condition holds, in another where it does not."""
         then.enter_from(self.block)
         other.enter_from(self.block)
-        self.block.lines.append(f"br {condition}, label %{then.name}, label %{other.name}")
+        self.block.end = f"br {condition}, label %{then.name}, label %{other.name}"
 
     def ret(self, value: Value) -> None:
         """Return a value."""
-        self.block.lines.append(f"ret {value}")
+        self.block.end = f"ret {value}"
 
     def ret_void(self) -> None:
         """Return."""
-        self.block.lines.append("ret void")
+        self.block.end = "ret void"

@@ -92,12 +92,12 @@ class _Emitter(Access):
             value = self.b.load(self.b.gep(arguments, [ir.Constant(I64, position)]))
             (self.memories if name in self.kernel.memories else self.names)[name] = value
         body = self.function.append_basic_block("body")
+        self.b.branch(body)
         self.b.position_at_end(body)
         self.body(self.kernel.body)
         for taken in self.taken:
             self.b.call(declare(self.b.module, "free", ir.VoidType(), [POINTER]), [taken])
         self.b.ret_void()
-        ir.IRBuilder(self.entry).branch(body)
 
     def body(self, body: tuple[Statement, ...]) -> None:
         for statement in body:

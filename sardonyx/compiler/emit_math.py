@@ -50,7 +50,7 @@ def intrinsic(builder: ir.IRBuilder, name: str, *arguments: Any) -> Any:
     """Call an LLVM intrinsic whose operands and result have one type."""
     type_ = arguments[0].type
     function = declare(builder.module, f"{name}.{suffix(type_)}", type_, [type_] * len(arguments))
-    return builder.call(function, arguments)
+    return builder.compute(function, arguments)
 
 
 def library(b: ir.IRBuilder, name: str, *arguments: Any) -> Any:

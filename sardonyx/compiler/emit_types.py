@@ -113,13 +113,17 @@ class FunctionType(Type):
 
 
 class Value:
-    """Something an instruction can take: its type, and its name or the constant itself."""
+    """Something an instruction can take: its type, and its name or the constant itself.
 
-    __slots__ = ("text", "type")
+    `block` is where it is made, None for what is there from the beginning.
+    """
 
-    def __init__(self, type_: Any, text: str) -> None:
+    __slots__ = ("block", "text", "type")
+
+    def __init__(self, type_: Any, text: str, block: Any = None) -> None:
         self.type = type_
         self.text = text
+        self.block = block
 
     def __str__(self) -> str:
         return f"{self.type.text} {self.text}"
@@ -132,6 +136,7 @@ class Constant(Value):
 
     def __init__(self, type_: Any, constant: Any) -> None:
         self.type = type_
+        self.block = None
         self.constant = constant
         if constant is None:
             self.text = "zeroinitializer"

@@ -75,7 +75,7 @@ def emit_unary(b: ir.IRBuilder, name: str, dtype: DataType, x: Any, *, apart: bo
     if dtype is not DataType.FLOAT or not hasattr(FloatMath, name):
         return library(b, name, x)
     if apart:
-        return b.call(_own_function(b.module, name, x.type), [x])
+        return b.compute(_own_function(b.module, name, x.type), [x])
     return getattr(FloatMath(b), name)(x)
 
 
@@ -201,7 +201,7 @@ def emit_cast(b: ir.IRBuilder, source: DataType, target: DataType, x: Any) -> An
             return (b.fpext if source.bits < target.bits else b.fptrunc)(x, type_)
         sign = "u" if target in _UNSIGNED else "s"
         name = f"llvm.fpto{sign}i.sat.{suffix(type_)}.{suffix(x.type)}"
-        return b.call(declare(b.module, name, type_, [x.type]), [x])
+        return b.compute(declare(b.module, name, type_, [x.type]), [x])
     if is_float(type_):
         return (b.uitofp if unsigned else b.sitofp)(x, type_)
     if source.bits == target.bits and source is not DataType.BOOL:

@@ -80,7 +80,10 @@ def test_a_loop_sees_what_stands_before_it_and_not_the_other_way() -> None:
     number, total = b.phi(I64), b.phi(I64)
     assert b.add(step, step) is twice
     following, sum_ = b.add(number, ir.Constant(I64, 1)), b.add(total, twice)
-    square = b.mul(step, step)
+    assert b.mul(step, step).block is entry
+    quotient = b.sdiv(count, step)
+    assert quotient.block is loop
+    assert b.sdiv(count, ir.Constant(I64, 3)).block is entry
     for phi, value in ((number, following), (total, sum_)):
         phi.add_incoming(zero, entry)
         phi.add_incoming(value, loop)
@@ -89,7 +92,7 @@ def test_a_loop_sees_what_stands_before_it_and_not_the_other_way() -> None:
     result = b.phi(I64)
     result.add_incoming(zero, entry)
     result.add_incoming(sum_, loop)
-    assert b.mul(step, step) is not square
+    assert b.sdiv(count, step) is not quotient
     b.ret(result)
     assert call(module, 4, 3) == 24 and call(module, 0, 3) == 0
 
