@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.compiler.build import Built, Step, build_steps
+from sardonyx.compiler.code import join_objects
+from sardonyx.compiler.emit_pool import emit_pool
 from sardonyx.compiler.emit_program import emit_objects
 from sardonyx.compiler.expand import lower_model
 from sardonyx.compiler.forms import Form, Source
@@ -23,6 +25,7 @@ from sardonyx.compiler.image import (
 from sardonyx.compiler.lower import Cut, Lowered
 from sardonyx.compiler.lowerings import Agreement
 from sardonyx.compiler.numbering import Numbering, stored_array
+from sardonyx.compiler.pool_text import HOST
 from sardonyx.compiler.reference import read_values
 from sardonyx.compiler.sizes import Code
 from sardonyx.compiler.targets import Target
@@ -77,7 +80,8 @@ def compile_image(
     return Image(
         model=name,
         tables=tables,
-        code=tuple(emit_objects(writer.numbering.kernels, target)),
+        code=join_objects(emit_objects(writer.numbering.kernels, target)),
+        pool=HOST and join_objects([emit_pool(HOST)]),
         graph=to_bytes(writer.remainder()),
         rows=tuple(built.explain(evaluator.graph, lowered)),
         constants=tuple(map(stored_array, writer.numbering.constants)),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from sardonyx.compiler.emit_engine import code_identity
+from sardonyx.compiler.host import Host
 from sardonyx.compiler.targets import Target
 from sardonyx.format.storage import ExternalData
 from sardonyx.format.write import write_model
@@ -48,9 +48,10 @@ def digest_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def image_key(identity: str, specialize: bool, target: Target) -> str:
+def image_key(identity: str, specialize: bool, target: Target, host: Host) -> str:
     """The name of a model's image: whatever changes the image changes it."""
-    return digest_parts([identity, str(specialize), VERSION, _sources(), *code_identity(target)])
+    words = [identity, str(specialize), VERSION, _sources(), *host.identity(target)]
+    return digest_parts(words)
 
 
 @cache

@@ -10,6 +10,7 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from sardonyx.compiler import emit_ir as ir
+from sardonyx.compiler.host import Host
 from sardonyx.compiler.targets import Target, choose_target
 from sardonyx.errors import UnsupportedError
 
@@ -21,21 +22,21 @@ def _initialize() -> None:
 
 
 @cache
+def find_host() -> Host:
+    """What LLVM says of itself and of this machine."""
+    versions = llvmlite.__version__, ".".join(map(str, llvm.llvm_version_info))
+    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    return Host((*versions, llvm.get_default_triple()), cpu, features)
+
+
 def host_features() -> frozenset[str]:
     """What LLVM says the processor can do."""
-    found = llvm.get_host_cpu_features()
-    return frozenset(name for name, present in found.items() if present)
+    return find_host().abilities
 
 
 def host_target(name: str | None = None) -> Target:
     """The best target for this machine, or a lower one by name."""
     return choose_target(host_features(), name)
-
-
-def code_identity(target: Target) -> tuple[str, ...]:
-    """All outside of the sources that decides what machine code a target gets."""
-    versions = llvmlite.__version__, ".".join(map(str, llvm.llvm_version_info))
-    return (*versions, llvm.get_default_triple(), target.name, *_processor(target))
 
 
 def compile_module(module: ir.Module | str, target: Target) -> bytes:
@@ -109,15 +110,8 @@ class Engine:
         return int(self._engine.get_function_address(name))
 
 
-def _processor(target: Target) -> tuple[str, str]:
-    """The processor's name and features, in LLVM's words."""
-    if target.cpu:
-        return target.cpu, target.features
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-
-
 def _machine(target: Target) -> Any:
-    cpu, features = _processor(target)
+    cpu, features = find_host().processor(target)
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=cpu, features=features, opt=3, jit=True
     )

@@ -169,9 +169,7 @@ class IRBuilder:
         block.lines.append(f"{name} = {instruction}")
         return Value(type_, name, block)
 
-    def _pure(
-        self, type_: Any, instruction: str, *operands: Value, stays: bool = False
-    ) -> Value:
+    def _pure(self, type_: Any, instruction: str, *operands: Value, stays: bool = False) -> Value:
         """A value that depends on operands alone: what there is already is taken.
 
         It is made before loops that do not change it, even if they would not need it, or `stays`.

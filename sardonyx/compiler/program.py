@@ -9,8 +9,9 @@ import numpy as np
 
 from sardonyx.compiler.bodies import BodyEvaluator
 from sardonyx.compiler.cache import Cache
+from sardonyx.compiler.code import Loaded, load_code
 from sardonyx.compiler.digest import digest_model, digest_parts, image_key
-from sardonyx.compiler.emit_engine import Engine, host_target
+from sardonyx.compiler.host import Host
 from sardonyx.compiler.image import (
     Checks,
     CutImage,
@@ -25,6 +26,7 @@ from sardonyx.compiler.reference import read_values, run_reference
 from sardonyx.compiler.segment import Native, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
+from sardonyx.compiler.targets import choose_target
 from sardonyx.compiler.threads import Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
@@ -64,7 +66,7 @@ class Program:
         assert model.graph is not None
         self._model, self._graph = model, model.graph
         self._inputs = self._graph.inputs[: len(tables.fed)]
-        team = Team(settings.threads or available_processors())
+        team = Team(settings.threads or available_processors(), code=image.pool)
         self._engine, native = _link(image, team)
         self._steps = [
             Segment(step, image.constants, native) if isinstance(step, SegmentImage) else step
@@ -228,15 +230,25 @@ class Program:
         return arrays
 
 
-def _link(image: Image, team: Team) -> tuple[Engine, Native]:
+def _link(image: Image, team: Team) -> tuple[Loaded, Native]:
     """Load a program's machine code."""
-    engine = Engine(image.code, host_target(image.tables.target))
+    engine = load_code(image.code, image.tables.target)
     count = 1 + max(
         (call[0] for step in image.tables.steps if isinstance(step, SegmentImage)
          for call in step.calls), default=-1,
     )  # fmt: skip
     kernels = tuple(engine.address(f"kernel{number}") for number in range(count))
     return engine, Native(engine.address("run"), kernels, team)
+
+
+def _host(cache: Cache | None) -> Host:
+    """What LLVM says of this machine, or what a cache remembers of that."""
+    if cache is not None:
+        return cache.host()
+    # All of LLVM, which a program from the cache does without.
+    from sardonyx.compiler.emit_engine import find_host
+
+    return find_host()
 
 
 @cache
@@ -313,7 +325,8 @@ class Settings:
 
         A model with operators of the user's own is never cached: their code has no identity.
         """
-        target = host_target(self.target)
+        host = _host(self.cache)
+        target = choose_target(host.abilities, self.target)
 
         def make() -> Image | Wanted:
             # The front end takes longer to import than an image takes to load.
@@ -324,7 +337,7 @@ class Settings:
 
         kept = self.catalog is None or self.catalog is standard()
         if self.cache is not None and kept:
-            image = self.cache.get(image_key(identity, specialize, target), make)
+            image = self.cache.get(image_key(identity, specialize, target, host), make)
         else:
             image = make()
         if isinstance(image, Image):

@@ -14,14 +14,8 @@ from logging import getLogger
 
 import numpy as np
 
-from sardonyx.compiler.emit_pool import (
-    HOST,
-    MOST_THREADS,
-    POOL_BYTES,
-    POOL_SPIN,
-    PoolCode,
-    emit_pool,
-)
+from sardonyx.compiler.code import Code, Loaded, join_objects, load_code
+from sardonyx.compiler.pool_text import HOST, MOST_THREADS, POOL_BYTES, POOL_SPIN
 from sardonyx.compiler.processors import SHARES, available_processors
 
 SPIN_NANOSECONDS = 100_000
@@ -36,7 +30,7 @@ class Pool:
     def __init__(self) -> None:
         self._memory = np.zeros(POOL_BYTES + 64, np.uint8)
         self.address = self._memory.ctypes.data + (-self._memory.ctypes.data % 64)
-        self._code: PoolCode | None = None
+        self._code: Loaded | None = None
         self._begin()
         if SHARES:
             os.register_at_fork(after_in_child=self._begin)
@@ -57,16 +51,18 @@ class Pool:
         """How many workers there are."""
         return len(self._threads)
 
-    def grow(self, workers: int) -> int:
-        """Have as many workers, if the system lets us; the address of `dispatch`."""
-        assert HOST is not None
+    def grow(self, workers: int, code: Code | None = None) -> int:
+        """Have as many workers, if the system lets us; the address of `dispatch`.
+
+        What workers run is made where nobody gives the code.
+        """
         with self._lock:
             if self._code is None:
-                self._code = PoolCode(emit_pool(HOST), HOST)
+                self._code = load_code(code or _make_code())
             if self.asked < workers:
                 self.asked = workers
-                self._start(self._code.worker, workers)
-            return self._code.dispatch
+                self._start(self._code.address("worker"), workers)
+            return self._code.address("dispatch")
 
     def _start(self, worker: int, workers: int) -> None:
         create, problem = ctypes.CDLL(None).pthread_create, 0
@@ -84,9 +80,17 @@ class Pool:
         with self._lock:
             self.asked = sys.maxsize
             if self._code is not None:
-                _HALT(self._code.halt)(self.address)
+                _HALT(self._code.address("halt"))(self.address)
             while self._threads:
                 ctypes.CDLL(None).pthread_join(self._threads.pop(), None)
+
+
+def _make_code() -> Code:
+    # All of LLVM, which a program from the cache does without.
+    from sardonyx.compiler.emit_pool import emit_pool
+
+    assert HOST is not None
+    return join_objects([emit_pool(HOST)])
 
 
 POOL = Pool()
@@ -96,9 +100,9 @@ POOL = Pool()
 class Team:
     """The threads a run may use: whoever calls it, and up to `threads - 1` workers."""
 
-    def __init__(self, threads: int, pool: Pool = POOL) -> None:
+    def __init__(self, threads: int, pool: Pool = POOL, code: Code | None = None) -> None:
         self.threads = max(1, min(threads, MOST_THREADS)) if SHARES else 1
-        self._pool = pool
+        self._pool, self._code = pool, code
         self.dispatch = 0
         """Where the function that shares work begins, once workers were gathered."""
         self._record = np.array([0, pool.address, self.threads - 1], np.int64)
@@ -107,4 +111,4 @@ class Team:
     def gather(self) -> None:
         """Have the workers there; needed before a run that cuts work into pieces."""
         if not self.dispatch or self._pool.asked < self.threads - 1:
-            self.dispatch = self._record[0] = self._pool.grow(self.threads - 1)
+            self.dispatch = self._record[0] = self._pool.grow(self.threads - 1, self._code)
