@@ -81,7 +81,7 @@ def compile_image(
         model=name,
         tables=tables,
         code=join_objects(emit_objects(writer.numbering.kernels, target)),
-        pool=HOST and join_objects([emit_pool(HOST)]),
+        pool=None if HOST is None else join_objects([emit_pool(HOST)]),
         graph=to_bytes(writer.remainder()),
         rows=tuple(built.explain(evaluator.graph, lowered)),
         constants=tuple(map(stored_array, writer.numbering.constants)),
