@@ -159,9 +159,10 @@ def winograd_calls(
 
 def transform_filters(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     """[M, C, 3, 3] -> [16, C, M]."""
-    matrix = np.array(FILTER)
-    made = np.einsum("ij,mcjl,kl->ikcm", matrix, weights.astype(np.float64), matrix)
-    return np.asarray(made.reshape(PLACES, *made.shape[2:]), np.float32)
+    matrix = np.kron(FILTER, FILTER)
+    filters, depth = weights.shape[:2]
+    made = matrix @ weights.reshape(filters * depth, -1).astype(np.float64).T
+    return made.reshape(PLACES, filters, depth).transpose(0, 2, 1).astype(np.float32)
 
 
 def _choose_block(patches: Size, depth: int, columns: int, target: Target) -> tuple[int, Tile]:
