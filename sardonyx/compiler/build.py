@@ -1,6 +1,6 @@
 """Forms to steps: groups as calls of kernels, in segments between nodes that run in NumPy."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sardonyx.compiler.forms import (
@@ -31,6 +31,7 @@ from sardonyx.dims import Expression
 from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Graph, Node, Value
+from sardonyx.loops import Kernel
 
 
 @dataclass(eq=False)
@@ -119,8 +120,13 @@ def group_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     return pointwise_calls(fusion, group, target)
 
 
-def build_steps(graph: Graph, lowered: Lowered, target: Target) -> Built:
-    """Everything that must run for a graph's outputs, in order."""
+def build_steps(
+    graph: Graph,
+    lowered: Lowered,
+    target: Target,
+    seen: Callable[[Kernel], object] = lambda kernel: None,
+) -> Built:
+    """Everything that must run for a graph's outputs, in order; `seen` is told of each kernel."""
     between = _needed_between(graph, lowered)
     kept = _kept_values(graph, lowered, between)
     fusion = fuse([lowered.forms[value] for value in kept])
@@ -128,7 +134,11 @@ def build_steps(graph: Graph, lowered: Lowered, target: Target) -> Built:
         value: fusion.stored.get(lowered.forms[value], lowered.forms[value]) for value in kept
     }
     stored |= {value: form for value, form in lowered.forms.items() if isinstance(form, Source)}
-    calls = {group: group_calls(fusion, group, target) for group in fusion.groups}
+    calls = {}
+    for group in fusion.groups:
+        calls[group] = group_calls(fusion, group, target)
+        for call in calls[group]:
+            seen(call.kernel)
     steps = _schedule(graph, lowered, fusion, calls, between, stored)
     _connect(steps, set(stored.values()))
     return Built(steps, stored, fusion)

@@ -7,7 +7,7 @@ from typing import Any
 from sardonyx.compiler.build import Built, Step, build_steps
 from sardonyx.compiler.code import join_objects
 from sardonyx.compiler.emit_pool import emit_pool
-from sardonyx.compiler.emit_program import emit_objects
+from sardonyx.compiler.emit_program import Assembly
 from sardonyx.compiler.expand import lower_model
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.frame import segment_image
@@ -74,26 +74,30 @@ def compile_image(
             inputs=tuple(value.name for value in evaluator.graph.inputs if value.tensor is None),
             outputs=tuple(value.name for value in evaluator.graph.outputs),
         )
-    built = build_steps(evaluator.graph, lowered, target)
-    writer = _Writer(Parts(evaluator, facts, lowered, built))
-    tables = writer.tables(target)
+    with Assembly(target) as assembly:
+        numbering = Numbering(assembly.add)
+        built = build_steps(evaluator.graph, lowered, target, numbering.kernel)
+        writer = _Writer(Parts(evaluator, facts, lowered, built), numbering)
+        tables = writer.tables(target)
+        graph = to_bytes(writer.remainder())
+        objects = assembly.finish()
     return Image(
         model=name,
         tables=tables,
-        code=join_objects(emit_objects(writer.numbering.kernels, target)),
+        code=join_objects(objects),
         pool=None if HOST is None else join_objects([emit_pool(HOST)]),
-        graph=to_bytes(writer.remainder()),
+        graph=graph,
         rows=tuple(built.explain(evaluator.graph, lowered)),
-        constants=tuple(map(stored_array, writer.numbering.constants)),
+        constants=tuple(map(stored_array, numbering.constants)),
     )
 
 
 class _Writer:
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, numbering: Numbering) -> None:
         self.model, self.graph = parts.evaluator.model, parts.evaluator.graph
         self.facts = parts.facts
         self.lowered, self.built = parts.lowered, parts.built
-        self.numbering = Numbering()
+        self.numbering = numbering
         self.references = [step for step in parts.built.steps if isinstance(step, Node)]
         self.held: dict[int, int] = {}
         self.agreements = dict.fromkeys(parts.lowered.agreements)

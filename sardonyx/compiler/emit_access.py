@@ -1,6 +1,6 @@
 """Sizes and memory in machine code: where elements lie, loads and stores of one or of a vector."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_math import declare, splat, suffix
 from sardonyx.compiler.emit_values import I1, I8, I32, I64, memory_type
-from sardonyx.dims import Expression, Operation, Product, Size
+from sardonyx.dims import Atom, Expression, Operation, Product, Size
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import Buffer, Value, Whole, substitute, symbols
 
@@ -87,12 +87,29 @@ class Access:
         """Where an element is, and how far apart the elements of a vector lie."""
         step = self.lane_step(offset) if self.lane is not None else 0
         pointer = memory_type(buffer.dtype).as_pointer()
-        base = self.b.inttoptr(self.memories[buffer.memory], pointer)
         constant = _constant_part(offset)
-        place = self.b.gep(base, [self.integer(offset - constant)])
+        begin, rest = self.split(buffer, offset - constant)
+        place = self.b.gep(self.b.inttoptr(begin, pointer), [self.integer(rest)])
         if constant:
             place = self.b.gep(place, [ir.Constant(I64, constant)])
         return place, step
+
+    def split(self, buffer: Buffer, offset: Size) -> tuple[Any, Size]:
+        """An address as a number, of all that the name bound last does not change, and the rest.
+
+        LLVM takes the number as it is; of one sum it would try every way to share its parts.
+        """
+        begin = self.memories[buffer.memory]
+        if not isinstance(offset, Expression) or not self.names:
+            return begin, offset
+        last = next(reversed(self.names))
+        still = {product: factor for product, factor in offset.terms.items()
+                 if not any(last in _names(atom) for atom in product)}  # fmt: skip
+        if not still or len(still) == len(offset.terms):
+            return begin, offset
+        part = Expression(still)
+        width = ir.Constant(I64, buffer.dtype.numpy.itemsize)
+        return self.b.add(begin, self.b.mul(self.integer(part), width)), offset - part
 
     def load(self, buffer: Buffer, indices: tuple[Size, ...]) -> Any:
         """An element, or a vector of them; one that no store came after is not loaded again."""
@@ -355,6 +372,10 @@ class Access:
                 return self.b.select(self.b.icmp_signed("==", a, one), c, a)
 
     def floor_divide(self, left: Any, right: Any) -> Any:
+        if isinstance(right, ir.Constant) and right.constant > 0:
+            shift = right.constant.bit_length() - 1
+            if right.constant == 1 << shift:
+                return self.b.ashr(left, ir.Constant(I64, shift))
         quotient = self.b.sdiv(left, right)
         inexact = self.b.icmp_signed("!=", self.b.mul(quotient, right), left)
         negative = self.b.icmp_signed("<", self.b.xor(left, right), ir.Constant(I64, 0))
@@ -380,9 +401,12 @@ def _depth(product: Product, order: dict[str, int]) -> int:
     """How late the last name of a product was bound."""
     found = 0
     for atom in product:
-        names = (atom,) if isinstance(atom, str) else symbols(atom[1]) | symbols(atom[2])
-        found = max(found, *(order[name] for name in names))
+        found = max(found, *(order[name] for name in _names(atom)))
     return found
+
+
+def _names(atom: Atom) -> Collection[str]:
+    return (atom,) if isinstance(atom, str) else symbols(atom[1]) | symbols(atom[2])
 
 
 def _is_safe(operation: Operation, parameters: frozenset[str]) -> bool:

@@ -4,9 +4,10 @@ A segment fills its frame (addresses and sizes for every call) and then runs its
 takes a piece of a call does not change what it computes, so results do not depend on threads.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Self
 
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_engine import compile_module
@@ -93,25 +94,43 @@ KERNELS_EACH = 8
 """Kernels in one module, so that threads can share modules."""
 
 
-def emit_objects(kernels: Sequence[Kernel], target: Target) -> list[bytes]:
-    """Object code of kernels (`kernel0`, ...) and of `run`; LLVM works while more is emitted."""
-    with ThreadPoolExecutor(available_processors()) as pool:
-        waiting = [_start(pool, text, target) for text in _emit_modules(kernels, target)]
-        return [wait() for wait in waiting]
+class Assembly:
+    """Kernels on their way to machine code: LLVM works while more of them are added."""
 
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._pool = ThreadPoolExecutor(available_processors())
+        self._module = ir.Module("program")
+        self._tail = _RUN
+        self._added = 0
+        self._waiting: list[Callable[[], bytes]] = []
 
-def _start(pool: ThreadPoolExecutor, text: str, target: Target) -> Callable[[], bytes]:
-    """Begin to compile a module; call the result to wait for its object code."""
-    try:
-        return pool.submit(compile_module, text, target).result
-    except RuntimeError:  # the interpreter is about to end and starts no more threads
-        return partial(compile_module, text, target)
+    def __enter__(self) -> Self:
+        return self
 
+    def __exit__(self, *problem: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
 
-def _emit_modules(kernels: Sequence[Kernel], target: Target) -> Iterator[str]:
-    for start in range(0, max(len(kernels), 1), KERNELS_EACH):
-        module = ir.Module("program")
-        for number, kernel in enumerate(kernels[start : start + KERNELS_EACH], start):
-            verify(kernel)
-            emit_kernel(module, f"kernel{number}", kernel, target.lanes, dots=target.dots)
-        yield str(module) + ("" if start else _RUN)
+    def add(self, kernel: Kernel) -> None:
+        """Emit a kernel; the first is called `kernel0`, the next `kernel1`."""
+        verify(kernel)
+        target = self._target
+        emit_kernel(self._module, f"kernel{self._added}", kernel, target.lanes, dots=target.dots)
+        self._added += 1
+        if self._added % KERNELS_EACH == 0:
+            self._start()
+
+    def finish(self) -> list[bytes]:
+        """Object code of all kernels and of `run`."""
+        if self._module.globals or self._tail:
+            self._start()
+        return [wait() for wait in self._waiting]
+
+    def _start(self) -> None:
+        """Begin to compile what was added since the last time."""
+        text, self._module, self._tail = str(self._module) + self._tail, ir.Module("program"), ""
+        try:
+            wait = self._pool.submit(compile_module, text, self._target).result
+        except RuntimeError:  # the interpreter is about to end and starts no more threads
+            wait = partial(compile_module, text, self._target)
+        self._waiting.append(wait)

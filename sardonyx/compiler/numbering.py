@@ -1,5 +1,6 @@
 """Numbers for everything a program's data refers to: arrays, constants, kernels, sizes."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from sardonyx.loops import Kernel, kernel_text
 class Numbering:
     """Gives numbers as they are asked for; equal things have one."""
 
-    def __init__(self) -> None:
-        self.kernels: list[Kernel] = []
+    def __init__(self, add_kernel: Callable[[Kernel], None]) -> None:
+        """`add_kernel` is told of each kernel that gets a number."""
+        self._add_kernel = add_kernel
         self.constants: list[Any] = []
         self.symbols: dict[str, int] = {}
         self.arrays: dict[Form | Value, int] = {}
         self._kernels: dict[str, int] = {}
+        self._seen: dict[int, tuple[Kernel, int]] = {}
         self._constants: dict[int, int] = {}
 
     def array(self, item: Form | Value) -> int:
@@ -38,11 +41,14 @@ class Numbering:
 
     def kernel(self, kernel: Kernel) -> int:
         """The number of a kernel."""
-        key = kernel_text(kernel)
-        if key not in self._kernels:
-            self._kernels[key] = len(self.kernels)
-            self.kernels.append(kernel)
-        return self._kernels[key]
+        seen = self._seen.get(id(kernel))
+        if seen is None:
+            text = kernel_text(kernel)
+            if text not in self._kernels:
+                self._kernels[text] = len(self._kernels)
+                self._add_kernel(kernel)
+            seen = self._seen[id(kernel)] = kernel, self._kernels[text]
+        return seen[1]
 
 
 def stored_array(array: Any) -> Any:

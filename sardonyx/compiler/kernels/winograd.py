@@ -159,10 +159,18 @@ def winograd_calls(
 
 def transform_filters(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     """[M, C, 3, 3] -> [16, C, M]."""
-    matrix = np.kron(FILTER, FILTER)
-    filters, depth = weights.shape[:2]
-    made = matrix @ weights.reshape(filters * depth, -1).astype(np.float64).T
-    return made.reshape(PLACES, filters, depth).transpose(0, 2, 1).astype(np.float32)
+    planes = np.ascontiguousarray(weights.transpose(2, 3, 1, 0), np.float64)
+    made = np.empty((len(FILTER), len(FILTER), *planes.shape[2:]), np.float32)
+    for row, line in zip(made, _combined(planes), strict=True):
+        for place, plane in zip(row, _combined(line), strict=True):
+            place[...] = plane
+    return made.reshape(PLACES, *planes.shape[2:])
+
+
+def _combined(planes: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """The sums of planes that the filters' matrix says."""
+    return [sum(factor * plane for factor, plane in zip(row, planes, strict=True))
+            for row in FILTER]  # fmt: skip
 
 
 def _choose_block(patches: Size, depth: int, columns: int, target: Target) -> tuple[int, Tile]:
@@ -300,7 +308,7 @@ def _transform_back(problem: _Problem) -> list[Statement]:
     results = _both_ways(RESULT, read)
     for number, result in enumerate(results):
         reader.forget()
-        reader.computed[form] = lambda _, result=result: result  # type: ignore[misc]
+        reader.computed[form] = lambda _, result=result: result
         y, x = (symbol(name) * MADE + part
                 for name, part in zip((Y, X), divmod(number, MADE), strict=True))  # fmt: skip
         index = (symbol(N), channel, y, x)
