@@ -308,7 +308,7 @@ def _transform_back(problem: _Problem) -> list[Statement]:
     results = _both_ways(RESULT, read)
     for number, result in enumerate(results):
         reader.forget()
-        reader.computed[form] = lambda _, result=result: result
+        reader.computed[form] = lambda _, result=result: result  # type: ignore[misc]
         y, x = (symbol(name) * MADE + part
                 for name, part in zip((Y, X), divmod(number, MADE), strict=True))  # fmt: skip
         index = (symbol(N), channel, y, x)
