@@ -1,11 +1,11 @@
-"""Making sessions, with an empty cache and with a filled one, beside onnxruntime.
+"""Making sessions, with an empty cache and with a filled one, beside other runtimes.
 
-    python -m benchmarks.startup [FOLDER or MODEL ...] [--runs 5]
+    python -m benchmarks.startup [FOLDER or MODEL ...] [--runs 5] [--peers onnxruntime,openvino]
 
-Every session is the first of a process of its own. A row has milliseconds, best and median: to make
-a session with an empty cache, with a filled one, and in onnxruntime; then the ratio of the filled
-cache's best to onnxruntime's, and the largest memory of each process in MiB. The time to import
-both libraries stands above the table.
+Every session is the first of a process of its own. A row has milliseconds, best of the runs: to
+make a session with an empty cache, with a filled one, and in the peers; then the ratio of the
+filled cache to the fastest peer, and the largest memory of each process in MiB, above an
+interpreter with NumPy. The time to import each library stands above the table.
 """
 
 import argparse
@@ -15,30 +15,41 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from statistics import median
 
-OURS = """
-import json, resource, sys, time
+BEGIN = """
+import json, sys, time
+import numpy
+from benchmarks.worker import peak_memory
+before = peak_memory()
 begin = time.perf_counter()
+"""
+END = """
+made = time.perf_counter()
+print(json.dumps([imported - begin, made - imported, (peak_memory() - before) / 2**20]))
+"""
+COLD, WARM = "cold", "warm"
+OURS = """
 import sardonyx as sx
 make = sx.InferenceSession
 imported = time.perf_counter()
 session = make(sys.argv[1], providers=["CPUExecutionProvider"])
-made = time.perf_counter()
 """
-THEIRS = """
-import json, resource, sys, time
-begin = time.perf_counter()
+SCRIPTS = {
+    COLD: OURS,
+    WARM: OURS,
+    "onnxruntime": """
 import onnxruntime
 onnxruntime.set_default_logger_severity(4)
 imported = time.perf_counter()
 session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
-made = time.perf_counter()
-"""
-TELL = """
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps([imported - begin, made - imported, peak]))
-"""
+""",
+    "openvino": """
+import openvino
+imported = time.perf_counter()
+session = openvino.Core().compile_model(sys.argv[1], "CPU")
+""",
+}
+"""What a process runs, by the name of its column."""
 
 
 class Times:
@@ -53,7 +64,7 @@ class Times:
         environment = {**os.environ, "SARDONYX_CACHE": cache}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         done = subprocess.run(
-            [sys.executable, "-c", script + TELL, str(model)],
+            [sys.executable, "-c", BEGIN + script + END, str(model)],
             capture_output=True,
             text=True,
             env=environment,
@@ -64,33 +75,20 @@ class Times:
         else:
             self.rows.append(json.loads(done.stdout.splitlines()[-1]))
 
-    @property
-    def best(self) -> float:
-        """The shortest time to make a session, in milliseconds."""
-        return min(row[1] for row in self.rows) * 1e3
-
-    def text(self) -> str:
-        """Best and median."""
-        return f"{self.best:9.1f} {median(row[1] for row in self.rows) * 1e3:9.1f}"
-
-    @property
-    def peak(self) -> float:
-        """The largest memory."""
-        return max(row[2] for row in self.rows)
+    def best(self, place: int) -> float:
+        """The least of what every process told, by its place; not a number where none told any."""
+        return min((row[place] for row in self.rows), default=float("nan"))
 
 
-def measure(model: Path, runs: int) -> tuple[Times, Times, Times]:
-    """Sessions with an empty cache, a filled one, and in onnxruntime, taking turns."""
-    cold, warm, peer = Times(), Times(), Times()
+def measure(model: Path, runs: int, columns: list[str]) -> dict[str, Times]:
+    """Sessions of every kind, taking turns; a peer that cannot make one is left out then."""
+    times = {name: Times() for name in columns}
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as folder:
-            cache = str(Path(folder) / "cache")
-            cold.add(OURS, model, cache)
-            warm.add(OURS, model, cache)
-            peer.add(THEIRS, model, cache)
-        if cold.error or warm.error or peer.error:
-            break
-    return cold, warm, peer
+            for name, column in times.items():
+                if not column.error:
+                    column.add(SCRIPTS[name], model, str(Path(folder) / "cache"))
+    return times
 
 
 def find_models(words: list[str]) -> list[Path]:
@@ -108,28 +106,27 @@ def main() -> None:
     usual = [os.environ.get("SARDONYX_TEST_MODELS", "examples")]
     parser.add_argument("models", nargs="*", default=usual)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--peers", default="onnxruntime,openvino")
     given = parser.parse_args()
-    models = find_models(given.models)
-    imports = Times(), Times()
-    for _ in range(given.runs):
-        for times, script in zip(imports, (OURS, THEIRS), strict=True):
-            times.add(script, Path("examples/digits.onnx"), "off")
-    for name, times in zip(("sardonyx", "onnxruntime"), imports, strict=True):
-        taken = [row[0] * 1e3 for row in times.rows]
-        print(f"import {name}: best {min(taken):.0f} ms, median {median(taken):.0f} ms")
-    heads = "cold best    median warm best    median  ort best    median  ratio  MiB: cold warm ort"
-    print(f"{'':24s} {'KiB':>8s} {heads}")
-    for model in models:
+    peers = [name for name in given.peers.split(",") if name]
+    columns = [COLD, WARM, *peers]
+    imports = measure(Path("examples/digits.onnx"), given.runs, columns)
+    for name in columns[1:]:
+        print(
+            f"import {'sardonyx' if name == WARM else name}: {imports[name].best(0) * 1e3:.0f} ms"
+        )
+    heads = "".join(f"{name:>12s}" for name in columns)
+    print(f"{'':24s} {'KiB':>8s}{heads}  ratio  MiB{heads}")
+    for model in find_models(given.models):
         name = model.stem if model.stem != "model" else model.parent.name
-        cold, warm, peer = measure(model, given.runs)
+        times = measure(model, given.runs, columns)
         start = f"{name[:24]:24s} {model.stat().st_size // 1024:8d}"
-        error = cold.error or warm.error or peer.error
-        if error:
-            print(start, error, flush=True)
-            continue
-        ratio = warm.best / peer.best
-        memory = f"{cold.peak:9.0f} {warm.peak:4.0f} {peer.peak:4.0f}"
-        print(start, cold.text(), warm.text(), peer.text(), f"{ratio:6.2f}", memory, flush=True)
+        made = "".join(f"{times[item].best(1) * 1e3:12.1f}" for item in columns)
+        fastest = min((times[item].best(1) for item in peers if times[item].rows), default=None)
+        ratio = times[WARM].best(1) / fastest if fastest else float("nan")
+        memory = "".join(f"{times[item].best(2):12.1f}" for item in columns)
+        problems = "; ".join(f"{key}: {item.error}" for key, item in times.items() if item.error)
+        print(f"{start}{made} {ratio:6.2f}     {memory}  {problems[:100]}", flush=True)
 
 
 if __name__ == "__main__":
