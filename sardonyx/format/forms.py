@@ -4,7 +4,6 @@ from enum import Enum
 from pathlib import Path
 
 from sardonyx.errors import FormatError, SardonyxError
-from sardonyx.format.protos import proto_class
 from sardonyx.format.wire import Buffer
 
 
@@ -49,7 +48,10 @@ def form_of(name: str | None, path: Path | None) -> Form:
 
 def to_protobuf(content: Buffer, form: Form, message: str, source: str) -> bytes:
     """Text in some form -> the message's binary bytes."""
+    # Binary models, the usual ones, are read without the protobuf package.
     from google.protobuf import json_format, text_format
+
+    from sardonyx.format.protos import proto_class
 
     try:
         text = str(content, "utf-8")
@@ -75,7 +77,10 @@ def to_protobuf(content: Buffer, form: Form, message: str, source: str) -> bytes
 
 def from_protobuf(content: bytes, form: Form, message: str) -> str:
     """A message's binary bytes -> text in some form."""
+    # Binary models, the usual ones, are read without the protobuf package.
     from google.protobuf import json_format, text_format
+
+    from sardonyx.format.protos import proto_class
 
     made = proto_class(message).FromString(content)
     if form is Form.JSON:

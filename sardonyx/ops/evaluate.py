@@ -29,7 +29,7 @@ class Context:
     outputs: int
     run: Callable[[Graph, Sequence[Any]], list[Any]]
     """Runs a subgraph: values of its inputs -> values of its outputs."""
-    random: Callable[[float | None], np.random.Generator]
+    random: "Callable[[float | None], np.random.Generator]"
     """A generator for a node's `seed` attribute, or the evaluator's own for None."""
     scope: Callable[[], dict[str, Any]] = dict
     """Every value made so far that has a name, by name."""
@@ -204,7 +204,7 @@ class Evaluator:
             )
         return operator
 
-    def _generator(self, seed: float | None) -> np.random.Generator:
+    def _generator(self, seed: float | None) -> "np.random.Generator":
         if seed is None:
             return self._random
         return np.random.default_rng(np.float64(seed).view(np.uint64))
