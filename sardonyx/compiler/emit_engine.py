@@ -39,35 +39,54 @@ def host_target(name: str | None = None) -> Target:
     return choose_target(host_features(), name)
 
 
+class Compilation:
+    """A module on its way to object code, through LLVM.
+
+    Only `run` takes long; several may run at the same time, in as many threads. All else is left to
+    the thread that makes them: each step there waits for the interpreter.
+    """
+
+    def __init__(self, module: ir.Module | str, target: Target) -> None:
+        _initialize()
+        self._machine = _machine(target)
+        self._module = llvm.parse_assembly(str(module), llvm.create_context())
+        self._module.verify()
+        self._passes = llvm.create_pass_builder(
+            self._machine, llvm.create_pipeline_tuning_options()
+        )
+        self._pipeline = _pipeline()
+        self._optimize = _unlocked("LLVMPY_RunNewModulePassManager")
+        self._generate = _unlocked("LLVMPY_TargetMachineEmitToMemory")
+        self._problem = ffi.OutputString()
+        self._made: Any = None
+
+    def run(self) -> None:
+        """Optimize the module and generate its code."""
+        self._optimize(self._pipeline, self._module, self._passes)
+        self._made = self._generate(self._machine, self._module, 1, self._problem)
+
+    def result(self) -> bytes:
+        """The object code that a run made."""
+        with self._problem as problem:
+            if not self._made:
+                raise UnsupportedError(f"LLVM cannot make object code: {problem}")
+        try:
+            start = ffi.lib.LLVMPY_GetBufferStart(self._made)
+            return ctypes.string_at(start, ffi.lib.LLVMPY_GetBufferSize(self._made))
+        finally:
+            ffi.lib.LLVMPY_DisposeMemoryBuffer(self._made)
+
+    def assembly(self) -> str:
+        """The machine code, to be read; in the place of a run."""
+        self._optimize(self._pipeline, self._module, self._passes)
+        return str(self._machine.emit_assembly(self._module))
+
+
 def compile_module(module: ir.Module | str, target: Target) -> bytes:
-    """Object code of a module; several may be compiled at the same time, in as many threads."""
-    machine, parsed = _optimized(module, target)
-    with ffi.OutputString() as problem:
-        made = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, parsed, 1, problem)
-        if not made:
-            raise UnsupportedError(f"LLVM cannot make object code: {problem}")
-    try:
-        start = ffi.lib.LLVMPY_GetBufferStart(made)
-        return ctypes.string_at(start, ffi.lib.LLVMPY_GetBufferSize(made))
-    finally:
-        ffi.lib.LLVMPY_DisposeMemoryBuffer(made)
-
-
-def assembly_of(module: ir.Module | str, target: Target) -> str:
-    """A module's machine code, to be read."""
-    machine, parsed = _optimized(module, target)
-    return str(machine.emit_assembly(parsed))
-
-
-def _optimized(module: ir.Module | str, target: Target) -> tuple[Any, Any]:
-    """A machine, and a module as it goes to code generation."""
-    _initialize()
-    machine = _machine(target)
-    parsed = llvm.parse_assembly(str(module), llvm.create_context())
-    parsed.verify()
-    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-    _unlocked("LLVMPY_RunNewModulePassManager")(_pipeline(), parsed, passes)
-    return machine, parsed
+    """Object code of a module."""
+    compilation = Compilation(module, target)
+    compilation.run()
+    return compilation.result()
 
 
 def _pipeline() -> Any:

@@ -4,13 +4,11 @@ A segment fills its frame (addresses and sizes for every call) and then runs its
 takes a piece of a call does not change what it computes, so results do not depend on threads.
 """
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Self
 
 from sardonyx.compiler import emit_ir as ir
-from sardonyx.compiler.emit_engine import compile_module
+from sardonyx.compiler.emit_engine import Compilation
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.targets import Target
@@ -90,20 +88,23 @@ exit:
 """
 
 
-KERNELS_EACH = 8
+KERNELS_EACH = 4
 """Kernels in one module, so that threads can share modules."""
 
 
 class Assembly:
-    """Kernels on their way to machine code: LLVM works while more of them are added."""
+    """Kernels on their way to machine code: LLVM works while more of them are added.
+
+    One processor is left to the thread that adds them, which at last helps with what waits.
+    """
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._pool = ThreadPoolExecutor(available_processors())
+        self._pool = ThreadPoolExecutor(max(1, available_processors() - 1))
         self._module = ir.Module("program")
         self._tail = _RUN
         self._added = 0
-        self._waiting: list[Callable[[], bytes]] = []
+        self._waiting: list[tuple[Future[None], Compilation]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -124,13 +125,19 @@ class Assembly:
         """Object code of all kernels and of `run`."""
         if self._module.globals or self._tail:
             self._start()
-        return [wait() for wait in self._waiting]
+        for waiting, compilation in reversed(self._waiting):
+            if waiting.cancel():
+                compilation.run()
+            else:
+                waiting.result()
+        return [compilation.result() for _, compilation in self._waiting]
 
     def _start(self) -> None:
         """Begin to compile what was added since the last time."""
         text, self._module, self._tail = str(self._module) + self._tail, ir.Module("program"), ""
+        compilation = Compilation(text, self._target)
         try:
-            wait = self._pool.submit(compile_module, text, self._target).result
+            waiting = self._pool.submit(compilation.run)
         except RuntimeError:  # the interpreter is about to end and starts no more threads
-            wait = partial(compile_module, text, self._target)
-        self._waiting.append(wait)
+            waiting = Future()
+        self._waiting.append((waiting, compilation))

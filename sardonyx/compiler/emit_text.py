@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sardonyx.compiler import emit_ir as ir
-from sardonyx.compiler.emit_engine import assembly_of
+from sardonyx.compiler.emit_engine import Compilation
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.targets import Target
 from sardonyx.loops import Kernel
@@ -19,4 +19,4 @@ def llvm_text(kernels: Sequence[Kernel], target: Target) -> str:
 
 def assembly_text(kernels: Sequence[Kernel], target: Target) -> str:
     """The machine code of the kernels."""
-    return assembly_of(llvm_text(kernels, target), target)
+    return Compilation(llvm_text(kernels, target), target).assembly()
