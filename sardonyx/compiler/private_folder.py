@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from sardonyx.compiler.forks import FORKS, HELD
+
 try:
     import fcntl
 except ImportError:  # pragma: no cover - systems without it do not wait for each other
@@ -58,20 +60,21 @@ class PrivateFolder:
             staged.unlink(missing_ok=True)
 
     def lock(self, name: str) -> int | None:
-        """A descriptor that keeps others out until it is closed; None while another holds one.
+        """A descriptor that keeps others out until `HELD` closes it; None while another holds one.
 
         The lock of a process that died is free.
         """
         flags = os.O_RDWR | os.O_CREAT | _NO_LINKS
-        descriptor = os.open(self.path / f"{name}.lock", flags, 0o600)
-        if fcntl is None:
+        with FORKS.held_off():
+            descriptor = os.open(self.path / f"{name}.lock", flags, 0o600)
+            try:
+                if fcntl is not None:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return None
+            HELD.add(descriptor)
             return descriptor
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
-        return descriptor
 
 
 def _distrust(found: os.stat_result) -> str:
