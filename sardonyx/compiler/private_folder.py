@@ -27,13 +27,19 @@ class PrivateFolder:
     def problem(self) -> str:
         """Why the folder cannot be used, or nothing; it is made where it is missing."""
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = os.lstat(self.path)
+            found = self._status()
         except OSError as error:
             return error.strerror or str(error)
         if not stat.S_ISDIR(found.st_mode):
             return "it is not a folder"
         return _distrust(found) or ("" if os.access(self.path, os.W_OK) else "it is read-only")
+
+    def _status(self) -> os.stat_result:
+        try:
+            return os.lstat(self.path)
+        except FileNotFoundError:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return os.lstat(self.path)
 
     def open(self, name: str) -> BinaryIO | None:
         """A file to read; None where there is none, or others could have written it."""

@@ -1,6 +1,7 @@
 """A model as a native program: compiled once for all sizes, run by one call a segment."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any
@@ -307,6 +308,8 @@ class Settings:
     cache: Cache | None = None
     seed: int | None = None
     """Where random operators begin."""
+    watching: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Open while a program is made, which may take long."""
 
     def open(
         self, read: Callable[[], Model], identity: str, *, specialize: bool = True
@@ -322,7 +325,8 @@ class Settings:
             from sardonyx.compiler.compile import compile_image
 
             catalog = standard() if self.catalog is None else self.catalog
-            return compile_image(read(), target, catalog, specialize=specialize)
+            with self.watching():
+                return compile_image(read(), target, catalog, specialize=specialize)
 
         kept = self.catalog is None or self.catalog is standard()
         if self.cache is not None and kept:
