@@ -2,14 +2,18 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import (
+    Axis,
     Convolution,
     Form,
     NotLowered,
     Source,
+    View,
     Window,
     constant,
     expand,
@@ -21,6 +25,7 @@ from sardonyx.compiler.forms import (
     unsqueeze,
 )
 from sardonyx.compiler.lowerings.contraction import matrix_product
+from sardonyx.compiler.lowerings.peaks import peaks
 from sardonyx.compiler.lowerings.pointwise import power_of
 from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.dims import Size
@@ -110,13 +115,22 @@ def _with_axis(weights: Form) -> Form:
 
 def _turned_filters(weights: Form, group: int) -> Form:
     """[C, M / groups, ...] -> [M, C / groups, ...], every filter from its end."""
-    if not isinstance(weights, Source) or weights.constant is None:
-        raise NotLowered("weights that are not constant have no native form here")
-    array = weights.constant
+    if isinstance(weights, Source) and weights.constant is not None:
+        return constant(_turned_array(weights.constant, group))
+    channels, columns, *kernel = weights.shape
+    parts = reshape(weights, (group, channels // group, columns, *kernel))
+    places = [Axis(0), Axis(2), Axis(1)]
+    places += [Axis(3 + axis, size - 1, -1) for axis, size in enumerate(kernel)]
+    shape = (group, columns, channels // group, *kernel)
+    turned = View(shape, weights.dtype, parts, tuple(places))
+    return reshape(turned, (group * columns, channels // group, *kernel))
+
+
+def _turned_array(array: NDArray[Any], group: int) -> NDArray[Any]:
     channels, columns, *kernel = array.shape
     parts = array.reshape(group, channels // group, columns, *kernel).swapaxes(1, 2)
     turned = np.flip(parts, tuple(range(3, parts.ndim)))
-    return constant(np.ascontiguousarray(turned.reshape(group * columns, -1, *kernel)))
+    return np.ascontiguousarray(turned.reshape(group * columns, -1, *kernel))
 
 
 def _blocks(request: Request, image: Form, weights: Form, shape: tuple[Size, ...]) -> Form:
@@ -139,15 +153,14 @@ def biased(result: Form, bias: Form | None) -> Form:
 def max_pool(
     request: Request, image: Form, *, auto_pad: str, ceil_mode: int, dilations: Ints | None,
     kernel_shape: Ints, pads: Ints | None, storage_order: int, strides: Ints | None,
-) -> Form:  # fmt: skip
-    """The largest element in a window."""
-    if len(request.outputs) > 1:
-        raise NotLowered("where the largest elements lie has no native form")
+) -> Form | tuple[Form, ...]:  # fmt: skip
+    """The largest element in a window, and where it lies."""
     lowest = -math.inf if image.dtype.is_float else int(np.iinfo(image.dtype.numpy).min)
-    return _window(
+    window, _, _ = _window(
         request, image, "max", lowest, auto_pad=auto_pad, dilations=dilations,
         kernel_shape=kernel_shape, pads=pads, strides=strides,
-    )[0]  # fmt: skip
+    )  # fmt: skip
+    return window if len(request.outputs) < 2 else peaks(window, bool(storage_order))
 
 
 def average_pool(
