@@ -19,7 +19,6 @@ _STAYS = {
     "random numbers come from one generator for all providers": """
         Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike""",
     "pictures are decoded by a library": "ImageDecoder",
-    "its reference is a fast transform, its body a product with a square of the length": "DFT STFT",
     "generation runs its inner graphs step by step": """
         com.microsoft:BeamSearch com.microsoft:GreedySearch com.microsoft:Sampling""",
     "its sizes are those that kernels are given": "Constant Shape Size",

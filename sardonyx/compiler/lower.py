@@ -279,9 +279,7 @@ def _wide(form: Form | None) -> Form | None:
     return cast(form, DataType.FLOAT) if form is not None and form.dtype in NARROW else form
 
 
-def _note_wanted(
-    result: Lowered, node: Node, request: Request, facts: dict[Value, Fact]
-) -> None:
+def _note_wanted(result: Lowered, node: Node, request: Request, facts: dict[Value, Fact]) -> None:
     """Remember the graph's inputs that tell the contents a lowering asked for in vain."""
     if not request.wanted:
         return

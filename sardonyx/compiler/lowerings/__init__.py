@@ -23,6 +23,7 @@ from sardonyx.compiler.lowerings import (
     regions,
     resampling,
     scattering,
+    signal,
     sliding,
     state_attention,
     suppression,
@@ -33,7 +34,7 @@ from sardonyx.compiler.lowerings.request import Agreement, Lowering, Lowerings, 
 MODULES = (
     pointwise, movement, reduction, indexing, cumulative, resampling, einsum,
     quantization, scattering, features, forest, sliding, recurrent, ordering, choosing,
-    suppression, training, state_attention, regions, determinant, fused, attention,
+    suppression, training, signal, state_attention, regions, determinant, fused, attention,
     group_attention, integer_products, products, quantized_elements,
 )  # fmt: skip
 LOWERINGS: Lowerings = {

@@ -31,7 +31,7 @@ N, C, BLOCK, LANE = "%n", "%c", "%block", "%l"
 
 
 def peaks(window: Window, column_major: bool) -> tuple[Form, ...]:
-    """The largest element of each window, and its index in the flattened image; the first of equals.
+    """The largest element of each window, the first of equals, and its index in the flat image.
 
     Indices count through spatial axes from the last one, or `column_major` from the first.
     """
@@ -70,8 +70,8 @@ def _kernel(window: Window, column_major: bool, memories: Memories) -> Kernel:
         Update("best", "set", Select(better, element, best), lane),
     )
     inner: tuple[Statement, ...] = (Loop(LANE, lanes, take, Kind.VECTOR),)
-    for at, size in zip(met, outer_sizes, strict=False):
-        inner = (Guard(-1, at, (Guard(at, size, inner),)),)
+    for at, limit in zip(met, outer_sizes, strict=False):
+        inner = (Guard(-1, at, (Guard(at, limit, inner),)),)
     index = (symbol(N), symbol(C), *places)
     values, indices = memories.results
     place = _flat_index(window, column_major, tap, places)
