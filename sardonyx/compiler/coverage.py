@@ -7,7 +7,7 @@ from sardonyx.ops.catalog import Catalog, standard
 
 _STAYS = {
     "strings have no place in kernels": """
-        RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer
+        RegexFullMatch StringConcat StringNormalizer StringSplit
         ai.onnx.ml:CategoryMapper ai.onnx.ml:LabelEncoder com.microsoft:MurmurHash3
         com.microsoft:Tokenizer com.microsoft:WordConvEmbedding""",
     "lists and options are handed on as they are": """
