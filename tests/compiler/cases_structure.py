@@ -73,6 +73,7 @@ CASES: list[Case] = [
     ),
     Case("LpNormalization", (normal(3, 20),), {"p": 1}, label="one"),
     Case("LpNormalization", (normal(3, 20),), {"axis": 0}),
+    Case("OptionalGetElement", (normal(3, 20),)),
     Case("Dropout", (normal(3, 20),), outputs=2, label="mask"),
     Case("Dropout", (normal(3, 20), np.float32(0), np.bool_(True)), outputs=2, label="nothing"),
     *(

@@ -151,6 +151,7 @@ LOWERINGS: Lowerings = {
     ("", "Tile"): tiled,
     ("", "ConstantOfShape"): filled,
     ("", "Identity"): same,
+    ("", "OptionalGetElement"): same,
     ("", "Dropout"): lambda request, x, *_, **__: _inference_only(request, x),
     ("", "Reshape"): reshaped,
     ("", "Flatten"): reshaped,
