@@ -5,12 +5,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-import llvmlite
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from sardonyx.compiler import emit_ir as ir
-from sardonyx.compiler.targets import Target, choose_target
+from sardonyx.compiler.targets import Target
 from sardonyx.errors import UnsupportedError
 
 
@@ -20,22 +19,10 @@ def _initialize() -> None:
     llvm.initialize_native_asmprinter()
 
 
-@cache
-def host_features() -> frozenset[str]:
+def llvm_features() -> frozenset[str]:
     """What LLVM says the processor can do."""
     found = llvm.get_host_cpu_features()
     return frozenset(name for name, present in found.items() if present)
-
-
-def host_target(name: str | None = None) -> Target:
-    """The best target for this machine, or a lower one by name."""
-    return choose_target(host_features(), name)
-
-
-def code_identity(target: Target) -> tuple[str, ...]:
-    """All outside of the sources that decides what machine code a target gets."""
-    versions = llvmlite.__version__, ".".join(map(str, llvm.llvm_version_info))
-    return (*versions, llvm.get_default_triple(), target.name, *_processor(target))
 
 
 def compile_module(module: ir.Module | str, target: Target, *, optimize: int = 2) -> bytes:
@@ -84,11 +71,12 @@ def _unlocked(name: str) -> Callable[..., Any]:
 
 
 class Engine:
-    """Object code made ready to run; it lives as long as this object."""
+    """Object code that LLVM made ready to run; it lives as long as this object."""
 
-    def __init__(self, objects: Sequence[bytes], target: Target) -> None:
+    def __init__(self, objects: Sequence[bytes]) -> None:
         _initialize()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(target))
+        machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         for content in objects:
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(content))
         self._engine.finalize_object()

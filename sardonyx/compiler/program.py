@@ -10,7 +10,8 @@ import numpy as np
 from sardonyx.compiler.bodies import BodyEvaluator
 from sardonyx.compiler.cache import Cache
 from sardonyx.compiler.digest import digest_model, digest_parts, image_key
-from sardonyx.compiler.emit_engine import Engine, host_target
+from sardonyx.compiler.engine import Code, load_code
+from sardonyx.compiler.host import host_target
 from sardonyx.compiler.image import (
     Checks,
     CutImage,
@@ -25,7 +26,7 @@ from sardonyx.compiler.reference import read_values, run_reference
 from sardonyx.compiler.segment import Native, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
-from sardonyx.compiler.threads import Team
+from sardonyx.compiler.threads import POOL, Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, InputError
@@ -65,6 +66,7 @@ class Program:
         self._model, self._graph = model, model.graph
         self._inputs = self._graph.inputs[: len(tables.fed)]
         team = Team(settings.threads or available_processors())
+        POOL.offer(image.pool)
         self._engine, native = _link(image, team)
         self._steps = [
             Segment(step, image.constants, native) if isinstance(step, SegmentImage) else step
@@ -228,9 +230,9 @@ class Program:
         return arrays
 
 
-def _link(image: Image, team: Team) -> tuple[Engine, Native]:
+def _link(image: Image, team: Team) -> tuple[Code, Native]:
     """Load a program's machine code."""
-    engine = Engine(image.code, host_target(image.tables.target))
+    engine = load_code(image.code)
     count = 1 + max(
         (call[0] for step in image.tables.steps if isinstance(step, SegmentImage)
          for call in step.calls), default=-1,
