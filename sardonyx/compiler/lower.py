@@ -301,9 +301,12 @@ def _note_wanted(result: Lowered, node: Node, request: Request, facts: dict[Valu
 
 
 def _may_decide(fact: Fact) -> bool:
-    """False where an input is too large for its contents to decide what a program looks like."""
-    sizes = [size for size in fact.shape or () if isinstance(size, int)]
-    return len(fact.shape or ()) <= 1 and math.prod(sizes) <= LARGEST_CONTENT
+    """Whether an input's contents may decide what a program looks like: those of a short list, or
+    of a few whole numbers."""
+    shape = fact.shape or ()
+    sizes = [size for size in shape if isinstance(size, int)]
+    few = fact.dtype in (DataType.INT64, DataType.INT32) and len(sizes) == len(shape)
+    return (len(shape) <= 1 or few) and math.prod(sizes) <= LARGEST_CONTENT
 
 
 def _is_list(fact: Fact | None) -> bool:
