@@ -53,6 +53,14 @@ GENERAL = [
                output_padding=[1, 1]),
     transposed((1, 4, 5, 5), (4, 3, 3, 3), group=2, dilations=[2, 1]),
     transposed((1, 4, 7), (4, 3, 4), strides=[3], pads=[3, 0]),
+    *(
+        transposed((2, 3, 5, 4), (3, columns, 4, 3), strides=[2, 2], pads=[1, 0, 1, 2])
+        for columns in (1, 15, 16, 17)
+    ),
+    transposed((1, 3, 5, 4), (3, 2, 1, 2), strides=[2, 3], output_padding=[1, 2]),
+    transposed((1, 3, 5), (3, 2, 16), strides=[8], pads=[4, 4]),
+    transposed((1, 2, 4, 5), (2, 3, 33, 4), strides=[1, 2]),
+    transposed((0, 3, 5, 4), (3, 2, 3, 3), strides=[2, 2]),
     transposed((1, 2, 3, 3, 2), (2, 3, 2, 2, 2), strides=[2, 1, 2]),
     Case("ConvTranspose", (normal(1, 4, 5, 5), normal(4, 3, 3, 3)),
          {"strides": [2, 2], "auto_pad": "SAME_UPPER"}, fixed=(1,), label="same", symbolic=False),

@@ -1,5 +1,6 @@
 """What slides over the spatial axes of images: convolutions and pooling windows."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -17,9 +18,11 @@ from sardonyx.compiler.forms import (
     Window,
     constant,
     expand,
+    iota,
     number,
     reshape,
     squeeze,
+    take,
     transpose,
     unary,
     unsqueeze,
@@ -28,11 +31,13 @@ from sardonyx.compiler.lowerings.contraction import matrix_product
 from sardonyx.compiler.lowerings.peaks import peaks
 from sardonyx.compiler.lowerings.pointwise import power_of
 from sardonyx.compiler.lowerings.request import Lowerings, Request
-from sardonyx.dims import Size
+from sardonyx.dims import Size, ceil_divide
 from sardonyx.dtypes import DataType
 from sardonyx.ops.convolution import spread_sizes
 
 Ints = tuple[int, ...]
+MOST_OVERLAPS = 64
+"""Blocks that are added up for one element of a transposed convolution."""
 
 
 def convolved(
@@ -76,6 +81,10 @@ def transposed_convolution(
     apart = shape[2:] == tuple(size * step for size, step in zip(sizes, steps, strict=True))
     if apart and kernel == steps and group == 1 and not any(cut) and {*spread} == {1}:
         return biased(_blocks(request, image, weights, shape), bias)
+    reaches = [range(-(-size // step)) for size, step in zip(kernel, steps, strict=True)]
+    few = math.prod(map(len, reaches)) <= MOST_OVERLAPS and min(cut) >= 0
+    if few and math.prod(steps) > 1 and group == 1 and {*spread} == {1}:
+        return biased(_overlapped(request, image, weights, steps, cut, reaches), bias)
     begins, ends = [], []
     for axis in range(rank):
         reach = (kernel[axis] - 1) * spread[axis]
@@ -142,6 +151,48 @@ def _blocks(request: Request, image: Form, weights: Form, shape: tuple[Size, ...
     made = reshape(matrix_product(request, pixels, flat), (*pixels.shape[:-1], columns, *kernel))
     pairs = [axis for place in range(rank) for axis in (1 + place, rank + 2 + place)]
     return reshape(transpose(made, (0, rank + 1, *pairs)), shape)
+
+
+def _overlapped(
+    request: Request, image: Form, weights: Form, steps: Ints, cut: Sequence[int],
+    reaches: Sequence[range],
+) -> Form:  # fmt: skip
+    """A matrix product gives a block for each element; blocks that overlap are added.
+
+    The result's places along an axis are taken apart into whole steps and what is left, so that a
+    block's element lies at the same distance for all of them; channels lie side by side.
+    """
+    shape, rank = request.shape(), len(steps)
+    kernel = _kernel(image, weights)
+    channels, columns = weights.shape[:2]
+    pixels = transpose(image, (0, *range(2, rank + 2), 1))
+    flat = reshape(_channels_last(weights), (channels, math.prod(kernel) * columns))
+    blocks = reshape(matrix_product(request, pixels, flat), (*pixels.shape[:-1], *kernel, columns))
+    counts = [
+        ceil_divide(size + begin, step)
+        for size, begin, step in zip(shape[2:], cut, steps, strict=True)
+    ]
+    pairs = [size for pair in zip(counts, steps, strict=True) for size in pair]
+    spread = (shape[0], *pairs, columns)
+    places = [iota(spread, axis) for axis in range(len(spread))]
+    total: Form | None = None
+    for back in itertools.product(*reaches):
+        met = [places[1 + 2 * axis] - back[axis] for axis in range(rank)]
+        taps = [places[2 + 2 * axis] + back[axis] * steps[axis] for axis in range(rank)]
+        term = take(blocks, [places[0], *met, *taps, places[-1]])
+        total = term if total is None else total + term
+    assert total is not None
+    sizes = [count * step for count, step in zip(counts, steps, strict=True)]
+    whole = reshape(total, (shape[0], *sizes, columns))
+    axes = (Axis(0), *(Axis(2 + axis, begin) for axis, begin in enumerate(cut)), Axis(1))
+    return View(shape, image.dtype, whole, axes)
+
+
+def _channels_last(weights: Form) -> Form:
+    """[C, M, ...] -> [C, ..., M]."""
+    if isinstance(weights, Source) and weights.constant is not None:
+        return constant(np.ascontiguousarray(np.moveaxis(weights.constant, 1, -1)))
+    return transpose(weights, (0, *range(2, len(weights.shape)), 1))
 
 
 def biased(result: Form, bias: Form | None) -> Form:
