@@ -61,6 +61,11 @@ GENERAL = [
     transposed((1, 3, 5), (3, 2, 16), strides=[8], pads=[4, 4]),
     transposed((1, 2, 4, 5), (2, 3, 33, 4), strides=[1, 2]),
     transposed((0, 3, 5, 4), (3, 2, 3, 3), strides=[2, 2]),
+    *(
+        transposed((2, count, 5, 4), (count, 1, 4, 3), group=count, strides=[2, 2],
+                   pads=[1, 0, 1, 2])
+        for count in (2, 16, 17)
+    ),
     transposed((1, 2, 3, 3, 2), (2, 3, 2, 2, 2), strides=[2, 1, 2]),
     Case("ConvTranspose", (normal(1, 4, 5, 5), normal(4, 3, 3, 3)),
          {"strides": [2, 2], "auto_pad": "SAME_UPPER"}, fixed=(1,), label="same", symbolic=False),

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from sardonyx.compiler.forms import (
     Axis,
     Convolution,
     Form,
+    Join,
     NotLowered,
     Source,
     View,
@@ -83,8 +84,9 @@ def transposed_convolution(
         return biased(_blocks(request, image, weights, shape), bias)
     reaches = [range(-(-size // step)) for size, step in zip(kernel, steps, strict=True)]
     few = math.prod(map(len, reaches)) <= MOST_OVERLAPS and min(cut) >= 0
-    if few and math.prod(steps) > 1 and group == 1 and {*spread} == {1}:
-        return biased(_overlapped(request, image, weights, steps, cut, reaches), bias)
+    simple = group in (1, shape[1]) and {*spread} == {1} and math.prod(steps) > 1
+    if few and simple and (group == 1 or weights.shape[0] == group):
+        return biased(_overlapped(request, image, weights, group, steps, cut, reaches), bias)
     begins, ends = [], []
     for axis in range(rank):
         reach = (kernel[axis] - 1) * spread[axis]
@@ -154,45 +156,65 @@ def _blocks(request: Request, image: Form, weights: Form, shape: tuple[Size, ...
 
 
 def _overlapped(
-    request: Request, image: Form, weights: Form, steps: Ints, cut: Sequence[int],
+    request: Request, image: Form, weights: Form, group: int, steps: Ints, cut: Sequence[int],
     reaches: Sequence[range],
 ) -> Form:  # fmt: skip
-    """A matrix product gives a block for each element; blocks that overlap are added.
+    """Each element gives a block of the result; blocks that overlap are added.
 
     The result's places along an axis are taken apart into whole steps and what is left, so that a
     block's element lies at the same distance for all of them; channels lie side by side.
     """
-    shape, rank = request.shape(), len(steps)
-    kernel = _kernel(image, weights)
-    channels, columns = weights.shape[:2]
-    pixels = transpose(image, (0, *range(2, rank + 2), 1))
-    flat = reshape(_channels_last(weights), (channels, math.prod(kernel) * columns))
-    blocks = reshape(matrix_product(request, pixels, flat), (*pixels.shape[:-1], *kernel, columns))
+    shape = request.shape()
+    block = _block_of(request, image, weights, group)
     counts = [
         ceil_divide(size + begin, step)
         for size, begin, step in zip(shape[2:], cut, steps, strict=True)
     ]
     pairs = [size for pair in zip(counts, steps, strict=True) for size in pair]
-    spread = (shape[0], *pairs, columns)
-    places = [iota(spread, axis) for axis in range(len(spread))]
+    spread = (shape[0], *pairs, shape[1])
+    first, *places, channel = (iota(spread, axis) for axis in range(len(spread)))
     total: Form | None = None
     for back in itertools.product(*reaches):
-        met = [places[1 + 2 * axis] - back[axis] for axis in range(rank)]
-        taps = [places[2 + 2 * axis] + back[axis] * steps[axis] for axis in range(rank)]
-        term = take(blocks, [places[0], *met, *taps, places[-1]])
+        met = [place - more for place, more in zip(places[::2], back, strict=True)]
+        taps = [
+            place + more * step for place, more, step in zip(places[1::2], back, steps, strict=True)
+        ]
+        term = block([first, *met], taps, channel)
         total = term if total is None else total + term
     assert total is not None
     sizes = [count * step for count, step in zip(counts, steps, strict=True)]
-    whole = reshape(total, (shape[0], *sizes, columns))
+    whole = reshape(total, (shape[0], *sizes, shape[1]))
     axes = (Axis(0), *(Axis(2 + axis, begin) for axis, begin in enumerate(cut)), Axis(1))
     return View(shape, image.dtype, whole, axes)
 
 
-def _channels_last(weights: Form) -> Form:
-    """[C, M, ...] -> [C, ..., M]."""
+def _block_of(
+    request: Request, image: Form, weights: Form, group: int
+) -> Callable[[list[Form], list[Form], Form], Form]:
+    """What an element adds to the result, for its place, a tap of the filter and a channel.
+
+    Where channels are filtered each for itself that is a product; else a matrix product gives it.
+    """
+    rank = len(image.shape) - 2
+    channels, columns, *kernel = weights.shape
+    pixels = transpose(image, (0, *range(2, rank + 2), 1))
+    if group > 1:
+        copy = Join(pixels.shape, image.dtype, (pixels,), 0)
+        filters = squeeze(_channels_last(weights, 0), [0])
+        return lambda place, tap, channel: (
+            take(copy, [*place, channel]) * take(filters, [*tap, channel])
+        )
+    flat = reshape(_channels_last(weights), (channels, math.prod((*kernel, columns))))
+    blocks = reshape(matrix_product(request, pixels, flat), (*pixels.shape[:-1], *kernel, columns))
+    return lambda place, tap, channel: take(blocks, [*place, *tap, channel])
+
+
+def _channels_last(weights: Form, axis: int = 1) -> Form:
+    """[C, M, ...] with one of the channels behind all other axes."""
     if isinstance(weights, Source) and weights.constant is not None:
-        return constant(np.ascontiguousarray(np.moveaxis(weights.constant, 1, -1)))
-    return transpose(weights, (0, *range(2, len(weights.shape)), 1))
+        return constant(np.ascontiguousarray(np.moveaxis(weights.constant, axis, -1)))
+    rest = [other for other in range(len(weights.shape)) if other != axis]
+    return transpose(weights, (*rest, axis))
 
 
 def biased(result: Form, bias: Form | None) -> Form:
