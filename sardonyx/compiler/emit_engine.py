@@ -9,8 +9,11 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from sardonyx.compiler import emit_ir as ir
+from sardonyx.compiler.forks import FORKS
 from sardonyx.compiler.targets import Target
 from sardonyx.errors import UnsupportedError
+
+FORKS.take(ffi.lib._lock)
 
 
 @cache
@@ -27,16 +30,17 @@ def llvm_features() -> frozenset[str]:
 
 def compile_module(module: ir.Module | str, target: Target, *, optimize: int = 2) -> bytes:
     """Object code of a module; several may be compiled at the same time, in as many threads."""
-    machine, parsed = _optimized(module, target, optimize)
-    with ffi.OutputString() as problem:
-        made = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, parsed, 1, problem)
-        if not made:
-            raise UnsupportedError(f"LLVM cannot make object code: {problem}")
-    try:
-        start = ffi.lib.LLVMPY_GetBufferStart(made)
-        return ctypes.string_at(start, ffi.lib.LLVMPY_GetBufferSize(made))
-    finally:
-        ffi.lib.LLVMPY_DisposeMemoryBuffer(made)
+    with FORKS.held_off():
+        machine, parsed = _optimized(module, target, optimize)
+        with ffi.OutputString() as problem:
+            made = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, parsed, 1, problem)
+            if not made:
+                raise UnsupportedError(f"LLVM cannot make object code: {problem}")
+        try:
+            start = ffi.lib.LLVMPY_GetBufferStart(made)
+            return ctypes.string_at(start, ffi.lib.LLVMPY_GetBufferSize(made))
+        finally:
+            ffi.lib.LLVMPY_DisposeMemoryBuffer(made)
 
 
 def assembly_of(module: ir.Module | str, target: Target) -> str:
@@ -74,12 +78,13 @@ class Engine:
     """Object code that LLVM made ready to run; it lives as long as this object."""
 
     def __init__(self, objects: Sequence[bytes]) -> None:
-        _initialize()
-        machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-        for content in objects:
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(content))
-        self._engine.finalize_object()
+        with FORKS.held_off():
+            _initialize()
+            machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            for content in objects:
+                self._engine.add_object_file(llvm.ObjectFileRef.from_data(content))
+            self._engine.finalize_object()
 
     def address(self, name: str) -> int:
         """Where a function begins."""

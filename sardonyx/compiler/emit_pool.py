@@ -14,6 +14,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from sardonyx.compiler.forks import FORKS
 from sardonyx.compiler.pool_record import SLOTS
 from sardonyx.compiler.processors import SHARES
 
@@ -398,9 +399,10 @@ def emit_pool(dialect: Dialect | None = HOST) -> bytes:
     """
     if dialect is None:
         return b""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    parsed = llvm.parse_assembly(pool_text(dialect))
-    parsed.verify()
-    machine = llvm.Target.from_triple(dialect.triple).create_target_machine(opt=0, jit=True)
-    return bytes(machine.emit_object(parsed))
+    with FORKS.held_off():
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        parsed = llvm.parse_assembly(pool_text(dialect))
+        parsed.verify()
+        machine = llvm.Target.from_triple(dialect.triple).create_target_machine(opt=0, jit=True)
+        return bytes(machine.emit_object(parsed))
