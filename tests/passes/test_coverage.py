@@ -21,7 +21,8 @@ def test_what_is_missing_is_seen() -> None:
         for text in reasons_of("merge_casts")
     ]
     assert cover("merge_casts", runs).complete
-    assert not cover("merge_casts", runs[1:-1]).complete
+    fewer = [run for run in runs if "loses" not in run.reasons[0]]
+    assert cover("merge_casts", fewer).missing == ("the first cast loses",)
     assert not cover("merge_joins", runs).complete
     assert not cover("merge_casts", [run._replace(inner=False) for run in runs]).complete
 
