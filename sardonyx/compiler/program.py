@@ -1,6 +1,7 @@
 """A model as a native program: compiled once for all sizes, run by one call a segment."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 from sardonyx.compiler.bodies import BodyEvaluator
 from sardonyx.compiler.cache import Cache
 from sardonyx.compiler.digest import digest_model, digest_parts, image_key
-from sardonyx.compiler.emit_engine import Engine, host_target
+from sardonyx.compiler.engine import Code, load_code
+from sardonyx.compiler.host import host_target
 from sardonyx.compiler.image import (
     Checks,
     CutImage,
@@ -25,7 +27,7 @@ from sardonyx.compiler.reference import read_values, run_reference
 from sardonyx.compiler.segment import Native, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
-from sardonyx.compiler.threads import Team
+from sardonyx.compiler.threads import POOL, Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, InputError
@@ -65,6 +67,7 @@ class Program:
         self._model, self._graph = model, model.graph
         self._inputs = self._graph.inputs[: len(tables.fed)]
         team = Team(settings.threads or available_processors())
+        POOL.offer(image.pool)
         self._engine, native = _link(image, team)
         self._steps = [
             Segment(step, image.constants, native) if isinstance(step, SegmentImage) else step
@@ -228,9 +231,9 @@ class Program:
         return arrays
 
 
-def _link(image: Image, team: Team) -> tuple[Engine, Native]:
+def _link(image: Image, team: Team) -> tuple[Code, Native]:
     """Load a program's machine code."""
-    engine = Engine(image.code, host_target(image.tables.target))
+    engine = load_code(image.code)
     count = 1 + max(
         (call[0] for step in image.tables.steps if isinstance(step, SegmentImage)
          for call in step.calls), default=-1,
@@ -305,6 +308,8 @@ class Settings:
     cache: Cache | None = None
     seed: int | None = None
     """Where random operators begin."""
+    watching: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Open while a program is made, which may take long."""
 
     def open(
         self, read: Callable[[], Model], identity: str, *, specialize: bool = True
@@ -320,7 +325,8 @@ class Settings:
             from sardonyx.compiler.compile import compile_image
 
             catalog = standard() if self.catalog is None else self.catalog
-            return compile_image(read(), target, catalog, specialize=specialize)
+            with self.watching():
+                return compile_image(read(), target, catalog, specialize=specialize)
 
         kept = self.catalog is None or self.catalog is standard()
         if self.cache is not None and kept:

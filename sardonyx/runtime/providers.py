@@ -3,6 +3,7 @@
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from logging import INFO, WARNING
 from typing import Any, Protocol
 
@@ -134,9 +135,9 @@ class CompiledRunner:
             catalog=catalog,
             cache=open_cache(options),
             seed=PROCESS.seed,
+            watching=partial(signs_of_life, "compiling the model", options),
         )
-        with signs_of_life("compiling the model", options):
-            self._program = self._compile_optimized()
+        self._program = self._compile_optimized()
         self.constants: frozenset[int] = frozenset()
         self.sparse = sparse_names(self._program.output_values)
         self._places = {name: place for place, name in enumerate(self._program.output_names)}

@@ -449,7 +449,9 @@ def general_product(make: Maker) -> None:
     flip = make.integer(0, 1)
     shape = (columns, item.shape[1]) if flip else (item.shape[1], columns)
     other, bias = make.constant(shape, item.dtype), make.constant((columns,), item.dtype)
-    made = make.op.Gemm(item.value, other, bias, transB=flip, alpha=0.5, beta=make.choose(1.0, 2.0))
+    # onnxruntime forgets beta where there is nothing to multiply.
+    beta = make.choose(1.0, 2.0) if item.shape[1] else 1.0
+    made = make.op.Gemm(item.value, other, bias, transB=flip, alpha=0.5, beta=beta)
     make.keep(made, (item.shape[0], columns), item.dtype, False)
 
 
