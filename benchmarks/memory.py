@@ -3,8 +3,8 @@
     python -m benchmarks.memory [model.onnx ...] [--large] [--tools sardonyx,onnxsim,...]
 
 Every tool opens, simplifies and saves a model in a process of its own. What the process takes for
-itself (interpreter, imports, a model of one node) is printed apart; a ratio is what it takes more at
-most, mapped files included, over the bytes of the model and its data file. `--large` adds models of
+itself (interpreter, imports, a model of one node) is printed apart; a ratio is what it takes more
+at most, mapped files included, over the bytes of model and data file. `--large` adds models of
 1 GiB, and of 2.2 GiB with external data: one whose weights stay, one where all of them change.
 """
 
