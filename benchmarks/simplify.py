@@ -1,7 +1,7 @@
 """Nodes left and time taken by `simplify`, beside onnxsim, onnxslim and onnxoptimizer.
 
     python -m benchmarks.simplify [folder] [--set dynamo|torchscript] [--only name ...]
-                                  [--repeat 3] [--check] [--ort]
+                                  [--tools name ...] [--repeat 3] [--check] [--ort]
 
 Without a folder these are the models of SARDONYX_TEST_MODELS; with `--set` those that
 `benchmarks.models` keeps in the folder. `--check` runs what comes out of sardonyx; `--ort` times
@@ -136,6 +136,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--set", choices=EXPORTERS, dest="exporter")
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--tools", nargs="*", default=list(TOOLS), choices=list(TOOLS))
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--ort", action="store_true")
@@ -152,23 +153,25 @@ def main() -> None:
     elif given.ort:
         print_times(models)
     else:
-        print_counts(models, given.repeat)
+        print_counts(models, list(dict.fromkeys(["sardonyx", *given.tools])), given.repeat)
 
 
-def print_counts(models: list[Model], repeat: int) -> None:
+def print_counts(models: list[Model], tools: list[str], repeat: int) -> None:
     """Nodes and time of every tool, for each model and in all."""
-    print(f"{'model':22} {'before':>6} {'MB':>6} " + " ".join(f"{tool:>25}" for tool in TOOLS))
+    print(f"{'model':22} {'before':>6} {'MB':>6} " + " ".join(f"{tool:>25}" for tool in tools))
     rows: list[tuple[int, dict[str, Answer]]] = []
     for model in models:
         before = count_nodes(onnx.load(model.path, load_external_data=False))
-        row = {tool: ask(tool, model.path, repeat) for tool in TOOLS}
+        row = {tool: ask(tool, model.path, repeat) for tool in tools}
         rows.append((before, row))
-        cells = " ".join(f"{text(row[tool]):>25}" for tool in TOOLS)
+        cells = " ".join(f"{text(row[tool]):>25}" for tool in tools)
         size = model.path.stat().st_size / 1e6
         print(f"{model.name:22} {before:6} {size:6.1f} {cells}", flush=True)
     print()
-    for tool in TOOLS:
+    for tool in tools:
         summarize(tool, rows)
+    if tools == ["sardonyx"]:
+        return
     ours = sum(before if isinstance(row["sardonyx"], str) else row["sardonyx"].nodes
                for before, row in rows)  # fmt: skip
     best = sum(min(before if isinstance(answer, str) else answer.nodes
