@@ -1,7 +1,7 @@
 """How views and reshapes lie in the memory of what they are made of, where strides can say it."""
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from sardonyx.compiler.forms import Form, Reshape, View
 from sardonyx.dims import Size
@@ -81,7 +81,7 @@ def _times(left: Size, right: Size) -> Size:
 
 def _together(shape: Sequence[Size], strides: Strides, axes: list[int]) -> Size | None:
     """The stride of some axes as a single one."""
-    for outer, inner in zip(axes, axes[1:], strict=False):
+    for outer, inner in pairwise(axes):
         if strides[outer] != strides[inner] * shape[inner]:
             return None
     return strides[axes[-1]]

@@ -221,7 +221,8 @@ class Reader:
         """The memory of what a reshape takes, seen in its shape."""
         strides = self.fusion.strides(form)
         assert strides is not None
-        return Buffer(self.memory(self.fusion.storage(form.source)), form.dtype, form.shape, strides)
+        memory = self.memory(self.fusion.storage(form.source))
+        return Buffer(memory, form.dtype, form.shape, strides)
 
 
 def broadcast_index(form: Form, index: Index, shape: tuple[Size, ...]) -> Index:
