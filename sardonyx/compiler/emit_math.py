@@ -124,8 +124,8 @@ class FloatMath:
         n = b.fsub(shifted, splat(t, _ROUNDER))
         r = self.multiply_add(n, splat(t, -_LN2_HIGH), x)
         r = self.multiply_add(n, splat(t, -_LN2_LOW), r)
-        tail = b.fmul(b.fmul(r, r), self.polynomial(r, _EXP))
-        result = b.fadd(b.fadd(tail, r), splat(t, 1.0))
+        tail = self.multiply_add(b.fmul(r, r), self.polynomial(r, _EXP), r)
+        result = b.fadd(tail, splat(t, 1.0))
         if isinstance(t, ir.VectorType) and t.count == SCALING_LANES:
             return self.scaled(result, n)
         return self.scaled_in_halves(result, shifted)
