@@ -48,7 +48,11 @@ GENERAL = [
             (normal(1, 3, 4, 5).astype(np.float64), normal(3, 2, 3, 2).astype(np.float64), {}),
         ])
     ),
+    conv((1, 16, 9, 11), (24, 16, 3, 3), pads=[1, 1, 1, 1]),
     transposed((2, 5, 4, 6), (5, 3, 2, 2), strides=[2, 2]),
+    transposed((2, 18, 3, 5), (18, 1, 2, 3), strides=[2, 3]),
+    transposed((1, 5, 4), (5, 3, 3), strides=[3]),
+    transposed((1, 3, 2, 3, 2), (3, 17, 2, 1, 3), strides=[2, 1, 3]),
     transposed((1, 6, 5, 4), (6, 17, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1],
                output_padding=[1, 1]),
     transposed((1, 4, 5, 5), (4, 3, 3, 3), group=2, dilations=[2, 1]),

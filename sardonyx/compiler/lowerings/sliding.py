@@ -145,14 +145,22 @@ def _turned_array(array: NDArray[Any], group: int) -> NDArray[Any]:
 
 
 def _blocks(request: Request, image: Form, weights: Form, shape: tuple[Size, ...]) -> Form:
-    """Filters that do not overlap: a matrix product gives a block for each element."""
+    """Filters that do not overlap: matrix products give a block for each element.
+
+    There is one for each row of a filter, so that results lie as pixels of the image do: with
+    channels last, [N, H, kh, W, kw, M] is an image of H * kh by W * kw.
+    """
     rank = len(image.shape) - 2
     channels, columns, *kernel = weights.shape
     pixels = transpose(image, (0, *range(2, rank + 2), 1))
-    flat = reshape(weights, (channels, math.prod((columns, *kernel))))
-    made = reshape(matrix_product(request, pixels, flat), (*pixels.shape[:-1], columns, *kernel))
-    pairs = [axis for place in range(rank) for axis in (1 + place, rank + 2 + place)]
-    return reshape(transpose(made, (0, rank + 1, *pairs)), shape)
+    rows = [2 * axis for axis in range(1, rank)]
+    turned = transpose(weights, (*range(2, rank + 1), 0, rank + 1, 1))
+    filters = reshape(turned, (*kernel[:-1], channels, kernel[-1] * columns))
+    between = [axis for axis in range(2 * rank - 1) if axis not in rows]
+    made = matrix_product(request, unsqueeze(pixels, rows), unsqueeze(filters, between))
+    return transpose(
+        reshape(made, (shape[0], *shape[2:], columns)), (0, rank + 1, *range(1, rank + 1))
+    )
 
 
 def _overlapped(
