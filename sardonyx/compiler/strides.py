@@ -1,7 +1,7 @@
 """How views and reshapes lie in the memory of what they are made of, where strides can say it."""
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from sardonyx.compiler.forms import Form, Reshape, View
 from sardonyx.dims import Size
