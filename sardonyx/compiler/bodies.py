@@ -14,6 +14,7 @@ from sardonyx.graph.clone import Values, clone_graph
 from sardonyx.ops.catalog import NEWEST_OPSETS
 from sardonyx.ops.evaluate import Evaluator, Observe
 from sardonyx.ops.fact import Fact, to_type
+from sardonyx.passes.pipeline import optimize
 
 
 class Runnable(Protocol):
@@ -120,9 +121,6 @@ class BodyEvaluator(Evaluator):
                 copies[value].declared = type_.with_shape(shape)
         model = Model(twin, Opsets(dict(NEWEST_OPSETS)), ir_version=self.model.ir_version)
         try:
-            # The passes take longer to import than a program takes to load.
-            from sardonyx.passes.pipeline import optimize
-
             return self.compile(optimize(model))
         except SardonyxError:
             return None

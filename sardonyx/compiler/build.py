@@ -127,7 +127,7 @@ def build_steps(
     seen: Callable[[Kernel], object] = lambda kernel: None,
 ) -> Built:
     """Everything that must run for a graph's outputs, in order; `seen` is told of each kernel."""
-    between = _needed_between(graph, lowered)
+    between = needed_between(graph, lowered)
     kept = _kept_values(graph, lowered, between)
     fusion = fuse([lowered.forms[value] for value in kept])
     stored = {
@@ -155,7 +155,7 @@ def _made_values(step: Node | Cut) -> Sequence[Value]:
     return (step.output,) if isinstance(step, Cut) else step.outputs
 
 
-def _needed_between(graph: Graph, lowered: Lowered) -> list[Node | Cut]:
+def needed_between(graph: Graph, lowered: Lowered) -> list[Node | Cut]:
     """What runs between kernels, if outputs depend on it: nodes without a native form, and cuts."""
     needed: set[Node | Cut] = set()
     seen: set[Form | Value] = set()

@@ -10,14 +10,14 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from logging import getLogger
 from pathlib import Path
 from typing import Any
 
 from sardonyx.compiler.digest import digest_file, digest_parts
-from sardonyx.compiler.host import Host, library_state
+from sardonyx.compiler.forks import HELD
 from sardonyx.compiler.image import Image, Wanted
 from sardonyx.compiler.image_file import read_image, write_image
 from sardonyx.compiler.private_folder import PrivateFolder
@@ -81,7 +81,7 @@ class Cache:
             return self.find(key) or self._keep(key, make())
         finally:
             if lock is not None:
-                os.close(lock)
+                HELD.close(lock)
 
     def _wait(self, name: str) -> int | None:
         """Wait for a lock; None where none can be had, so that the work is done twice at worst."""
@@ -95,22 +95,6 @@ class Cache:
                 return lock
             time.sleep(_PAUSE)
         return None
-
-    def host(self) -> Host:
-        """What LLVM says of this machine; it is asked once in a start of the machine."""
-        state = f"{_start_of_machine()} {library_state()}"
-        usable = not self.problem()
-        known = self._read_json("host") if usable else {}
-        if known.get("state") == state:
-            return Host(tuple(known["versions"]), known["cpu"], known["features"])
-        # A process that finds its program in the cache does without LLVM.
-        from sardonyx.compiler.emit_engine import find_host
-
-        host = find_host()
-        if usable:
-            with suppress(OSError):
-                self._write_json("host", {"state": state, **asdict(host)})
-        return host
 
     def find(self, key: str) -> Image | Wanted | None:
         """An image that is there and whole; its note then says that it was used now."""
@@ -155,7 +139,7 @@ class Cache:
         """Remove everything; returns how many bytes were freed."""
         freed = 0
         for name, status in self._files():
-            if name.endswith((".image", ".note", ".digest", ".tmp", "usage", "host")):
+            if name.endswith((".image", ".note", ".digest", ".tmp", "usage")):
                 (self.folder / name).unlink(missing_ok=True)
                 freed += status.st_size
         return freed

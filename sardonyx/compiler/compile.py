@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.compiler.build import Built, Step, build_steps
-from sardonyx.compiler.code import join_objects
 from sardonyx.compiler.emit_pool import emit_pool
 from sardonyx.compiler.emit_program import Assembly
 from sardonyx.compiler.expand import lower_model
@@ -25,7 +24,6 @@ from sardonyx.compiler.image import (
 from sardonyx.compiler.lower import Cut, Lowered
 from sardonyx.compiler.lowerings import Agreement
 from sardonyx.compiler.numbering import Numbering, stored_array
-from sardonyx.compiler.pool_text import HOST
 from sardonyx.compiler.reference import read_values
 from sardonyx.compiler.sizes import Code
 from sardonyx.compiler.targets import Target
@@ -84,8 +82,8 @@ def compile_image(
     return Image(
         model=name,
         tables=tables,
-        code=join_objects(objects),
-        pool=None if HOST is None else join_objects([emit_pool(HOST)]),
+        code=tuple(objects),
+        pool=emit_pool(),
         graph=graph,
         rows=tuple(built.explain(evaluator.graph, lowered)),
         constants=tuple(map(stored_array, numbering.constants)),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from sardonyx.compiler.host import Host
+from sardonyx.compiler.host import host_identity, llvm_identity
 from sardonyx.compiler.targets import Target
 from sardonyx.format.storage import ExternalData
 from sardonyx.format.write import write_model
@@ -48,10 +48,10 @@ def digest_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def image_key(identity: str, specialize: bool, target: Target, host: Host) -> str:
+def image_key(identity: str, specialize: bool, target: Target) -> str:
     """The name of a model's image: whatever changes the image changes it."""
-    words = [identity, str(specialize), VERSION, _sources(), *host.identity(target)]
-    return digest_parts(words)
+    made_by = VERSION, _sources(), *llvm_identity()
+    return digest_parts([identity, str(specialize), target.name, *made_by, *host_identity()])
 
 
 @cache

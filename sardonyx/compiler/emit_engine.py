@@ -5,14 +5,15 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-import llvmlite
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from sardonyx.compiler import emit_ir as ir
-from sardonyx.compiler.host import Host
-from sardonyx.compiler.targets import Target, choose_target
+from sardonyx.compiler.forks import FORKS
+from sardonyx.compiler.targets import Target
 from sardonyx.errors import UnsupportedError
+
+FORKS.take(ffi.lib._lock)
 
 
 @cache
@@ -21,22 +22,10 @@ def _initialize() -> None:
     llvm.initialize_native_asmprinter()
 
 
-@cache
-def find_host() -> Host:
-    """What LLVM says of itself and of this machine."""
-    versions = llvmlite.__version__, ".".join(map(str, llvm.llvm_version_info))
-    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    return Host((*versions, llvm.get_default_triple()), cpu, features)
-
-
-def host_features() -> frozenset[str]:
+def llvm_features() -> frozenset[str]:
     """What LLVM says the processor can do."""
-    return find_host().abilities
-
-
-def host_target(name: str | None = None) -> Target:
-    """The best target for this machine, or a lower one by name."""
-    return choose_target(host_features(), name)
+    found = llvm.get_host_cpu_features()
+    return frozenset(name for name, present in found.items() if present)
 
 
 class Compilation:
@@ -47,14 +36,14 @@ class Compilation:
     """
 
     def __init__(self, module: ir.Module | str, target: Target) -> None:
-        _initialize()
-        self._machine = _machine(target)
-        self._module = llvm.parse_assembly(str(module), llvm.create_context())
-        self._module.verify()
-        self._passes = llvm.create_pass_builder(
-            self._machine, llvm.create_pipeline_tuning_options()
-        )
-        self._pipeline = _pipeline()
+        with FORKS.held_off():
+            _initialize()
+            self._machine = _machine(target)
+            self._module = llvm.parse_assembly(str(module), llvm.create_context())
+            self._module.verify()
+            tuning = llvm.create_pipeline_tuning_options()
+            self._passes = llvm.create_pass_builder(self._machine, tuning)
+            self._pipeline = _pipeline()
         self._optimize = _unlocked("LLVMPY_RunNewModulePassManager")
         self._generate = _unlocked("LLVMPY_TargetMachineEmitToMemory")
         self._problem = ffi.OutputString()
@@ -62,24 +51,26 @@ class Compilation:
 
     def run(self) -> None:
         """Optimize the module and generate its code."""
-        self._optimize(self._pipeline, self._module, self._passes)
-        self._made = self._generate(self._machine, self._module, 1, self._problem)
+        with FORKS.held_off():
+            self._optimize(self._pipeline, self._module, self._passes)
+            self._made = self._generate(self._machine, self._module, 1, self._problem)
 
     def result(self) -> bytes:
         """The object code that a run made."""
-        with self._problem as problem:
+        with FORKS.held_off(), self._problem as problem:
             if not self._made:
                 raise UnsupportedError(f"LLVM cannot make object code: {problem}")
-        try:
-            start = ffi.lib.LLVMPY_GetBufferStart(self._made)
-            return ctypes.string_at(start, ffi.lib.LLVMPY_GetBufferSize(self._made))
-        finally:
-            ffi.lib.LLVMPY_DisposeMemoryBuffer(self._made)
+            try:
+                start = ffi.lib.LLVMPY_GetBufferStart(self._made)
+                return ctypes.string_at(start, ffi.lib.LLVMPY_GetBufferSize(self._made))
+            finally:
+                ffi.lib.LLVMPY_DisposeMemoryBuffer(self._made)
 
     def assembly(self) -> str:
         """The machine code, to be read; in the place of a run."""
-        self._optimize(self._pipeline, self._module, self._passes)
-        return str(self._machine.emit_assembly(self._module))
+        with FORKS.held_off():
+            self._optimize(self._pipeline, self._module, self._passes)
+            return str(self._machine.emit_assembly(self._module))
 
 
 def compile_module(module: ir.Module | str, target: Target) -> bytes:
@@ -115,22 +106,31 @@ def _unlocked(name: str) -> Callable[..., Any]:
 
 
 class Engine:
-    """Object code made ready to run; it lives as long as this object."""
+    """Object code that LLVM made ready to run; it lives as long as this object."""
 
-    def __init__(self, objects: Sequence[bytes], target: Target) -> None:
-        _initialize()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(target))
-        for content in objects:
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(content))
-        self._engine.finalize_object()
+    def __init__(self, objects: Sequence[bytes]) -> None:
+        with FORKS.held_off():
+            _initialize()
+            machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            for content in objects:
+                self._engine.add_object_file(llvm.ObjectFileRef.from_data(content))
+            self._engine.finalize_object()
 
     def address(self, name: str) -> int:
         """Where a function begins."""
         return int(self._engine.get_function_address(name))
 
 
+def _processor(target: Target) -> tuple[str, str]:
+    """The processor's name and features, in LLVM's words."""
+    if target.cpu:
+        return target.cpu, target.features
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
 def _machine(target: Target) -> Any:
-    cpu, features = find_host().processor(target)
+    cpu, features = _processor(target)
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=cpu, features=features, opt=3, jit=True
     )

@@ -1,45 +1,67 @@
-"""What decides which machine code this machine gets, outside of the compiler's own sources."""
+"""The processor that the program runs on, told without LLVM where the system tells it."""
 
-import importlib.util
-import os
-from dataclasses import dataclass
+import platform
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
-from sardonyx.compiler.targets import Target
+from sardonyx.compiler.targets import Target, choose_target
+
+_LINUX = Path("/proc/cpuinfo")
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
-    """What LLVM says of itself and of this machine, in its words."""
+@cache
+def host_features() -> frozenset[str]:
+    """What the processor can do and the system lets it; what targets need is in LLVM's words.
 
-    versions: tuple[str, ...]
-    cpu: str
-    features: str
-    """Names with a sign before each, separated by commas."""
+    >>> isinstance(host_features(), frozenset)
+    True
+    """
+    flags = _told().get("flags")
+    if platform.machine() == "x86_64" and flags:
+        return frozenset(map(_llvm_word, flags.split()))
+    from sardonyx.compiler.emit_engine import llvm_features
 
-    @property
-    def abilities(self) -> frozenset[str]:
-        """What the processor can do.
-
-        >>> sorted(Host((), "", "+avx,-avx512f,+sse2").abilities)
-        ['avx', 'sse2']
-        """
-        return frozenset(word[1:] for word in self.features.split(",") if word.startswith("+"))
-
-    def processor(self, target: Target) -> tuple[str, str]:
-        """The processor that code for a target is made for, and its features."""
-        return (target.cpu, target.features) if target.cpu else (self.cpu, self.features)
-
-    def identity(self, target: Target) -> tuple[str, ...]:
-        """All that decides what machine code a target gets."""
-        return (*self.versions, target.name, *self.processor(target))
+    return llvm_features()
 
 
-def library_state() -> str:
-    """What is another when llvmlite may be another one, found without importing it."""
-    found = importlib.util.find_spec("llvmlite")
-    if found is None or found.origin is None:
-        return ""
-    folder = Path(found.origin).parent
-    states = [os.stat(folder / name) for name in ("__init__.py", "_version.py", "binding")]
-    return " ".join([str(folder), *(f"{item.st_size} {item.st_mtime_ns}" for item in states)])
+def host_target(name: str | None = None) -> Target:
+    """The best target for this machine, or a lower one by name."""
+    return choose_target(host_features(), name)
+
+
+@cache
+def host_identity() -> tuple[str, ...]:
+    """What tells this kind of processor from others that code may be made for."""
+    told = _told()
+    words = ("vendor_id", "cpu family", "model", "stepping", "model name", "flags")
+    features = () if "flags" in told else sorted(host_features())
+    return (platform.machine(), *(told.get(word, "") for word in words), *features)
+
+
+@cache
+def llvm_identity() -> tuple[str, ...]:
+    """What tells the LLVM that makes code from others: its library's size and time."""
+    found = find_spec("llvmlite")
+    assert found is not None and found.submodule_search_locations
+    folder = Path(found.submodule_search_locations[0], "binding")
+    files = sorted(path for path in folder.iterdir() if "llvmlite" in path.name)
+    times = ((path.name, path.stat()) for path in files)
+    return tuple(f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in times)
+
+
+@cache
+def _told() -> dict[str, str]:
+    """What Linux says of the first processor."""
+    if not _LINUX.is_file():
+        return {}
+    first = _LINUX.read_text(errors="replace").split("\n\n", 1)[0]
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _llvm_word(flag: str) -> str:
+    """A flag of Linux as LLVM calls it: `avx512_vnni` is `avx512vnni`, `amx_tile` is `amx-tile`."""
+    if flag.startswith("avx512"):
+        return flag.replace("_", "")
+    return flag.replace("_", "-") if flag.startswith("amx") else flag

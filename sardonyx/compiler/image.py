@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sardonyx.compiler.code import Code
-
 NOTHING, ARENA, FIRST_INPUT = 0, 1, 2
 """Places in a run's table of addresses: zero, the arena, then inputs, outputs and constants."""
 
@@ -130,10 +128,9 @@ class Image:
     model: str
     """What it was made from, for people."""
     tables: Tables
-    code: Code
-    """Of kernels and of what runs them."""
-    pool: Code | None
-    """Of what workers run, where there can be some."""
+    code: tuple[bytes, ...]
+    pool: bytes
+    """The workers' code, which is the same in all images."""
     graph: bytes
     rows: tuple[Row, ...]
     constants: tuple[Any, ...]

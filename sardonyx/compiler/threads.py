@@ -14,8 +14,8 @@ from logging import getLogger
 
 import numpy as np
 
-from sardonyx.compiler.code import Code, Loaded, join_objects, load_code
-from sardonyx.compiler.pool_text import HOST, MOST_THREADS, POOL_BYTES, POOL_SPIN
+from sardonyx.compiler.engine import Code, load_code
+from sardonyx.compiler.pool_record import MOST_THREADS, POOL_BYTES, POOL_SPIN
 from sardonyx.compiler.processors import SHARES, available_processors
 
 SPIN_NANOSECONDS = 100_000
@@ -30,7 +30,8 @@ class Pool:
     def __init__(self) -> None:
         self._memory = np.zeros(POOL_BYTES + 64, np.uint8)
         self.address = self._memory.ctypes.data + (-self._memory.ctypes.data % 64)
-        self._code: Loaded | None = None
+        self._code: Code | None = None
+        self._objects = b""
         self._begin()
         if SHARES:
             os.register_at_fork(after_in_child=self._begin)
@@ -51,18 +52,26 @@ class Pool:
         """How many workers there are."""
         return len(self._threads)
 
-    def grow(self, workers: int, code: Code | None = None) -> int:
-        """Have as many workers, if the system lets us; the address of `dispatch`.
+    def offer(self, code: bytes) -> None:
+        """Object code of the workers, which a program that was compiled before brings along."""
+        self._objects = self._objects or code
 
-        What workers run is made where nobody gives the code.
-        """
+    def grow(self, workers: int) -> int:
+        """Have as many workers, if the system lets us; the address of `dispatch`."""
         with self._lock:
             if self._code is None:
-                self._code = load_code(code or _make_code())
+                self._code = self._load()
             if self.asked < workers:
                 self.asked = workers
                 self._start(self._code.address("worker"), workers)
             return self._code.address("dispatch")
+
+    def _load(self) -> Code:
+        if not self._objects:
+            from sardonyx.compiler.emit_pool import emit_pool
+
+            self._objects = emit_pool()
+        return load_code([self._objects])
 
     def _start(self, worker: int, workers: int) -> None:
         create, problem = ctypes.CDLL(None).pthread_create, 0
@@ -85,14 +94,6 @@ class Pool:
                 ctypes.CDLL(None).pthread_join(self._threads.pop(), None)
 
 
-def _make_code() -> Code:
-    # All of LLVM, which a program from the cache does without.
-    from sardonyx.compiler.emit_pool import emit_pool
-
-    assert HOST is not None
-    return join_objects([emit_pool(HOST)])
-
-
 POOL = Pool()
 """This process's workers."""
 
@@ -100,9 +101,9 @@ POOL = Pool()
 class Team:
     """The threads a run may use: whoever calls it, and up to `threads - 1` workers."""
 
-    def __init__(self, threads: int, pool: Pool = POOL, code: Code | None = None) -> None:
+    def __init__(self, threads: int, pool: Pool = POOL) -> None:
         self.threads = max(1, min(threads, MOST_THREADS)) if SHARES else 1
-        self._pool, self._code = pool, code
+        self._pool = pool
         self.dispatch = 0
         """Where the function that shares work begins, once workers were gathered."""
         self._record = np.array([0, pool.address, self.threads - 1], np.int64)
@@ -111,4 +112,4 @@ class Team:
     def gather(self) -> None:
         """Have the workers there; needed before a run that cuts work into pieces."""
         if not self.dispatch or self._pool.asked < self.threads - 1:
-            self.dispatch = self._record[0] = self._pool.grow(self.threads - 1, self._code)
+            self.dispatch = self._record[0] = self._pool.grow(self.threads - 1)

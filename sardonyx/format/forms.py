@@ -48,7 +48,6 @@ def form_of(name: str | None, path: Path | None) -> Form:
 
 def to_protobuf(content: Buffer, form: Form, message: str, source: str) -> bytes:
     """Text in some form -> the message's binary bytes."""
-    # Binary models, the usual ones, are read without the protobuf package.
     from google.protobuf import json_format, text_format
 
     from sardonyx.format.protos import proto_class
@@ -77,7 +76,6 @@ def to_protobuf(content: Buffer, form: Form, message: str, source: str) -> bytes
 
 def from_protobuf(content: bytes, form: Form, message: str) -> str:
     """A message's binary bytes -> text in some form."""
-    # Binary models, the usual ones, are read without the protobuf package.
     from google.protobuf import json_format, text_format
 
     from sardonyx.format.protos import proto_class

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 
+from sardonyx.compiler.host import host_target
 from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.runtime.options import SessionOptions
 
@@ -21,12 +22,7 @@ def asked_target(
     'generic'
     """
     name = options.entry(ENTRY) or environment.get(VARIABLE, "")
-    if not name:
-        return None
-    # All of LLVM, which a program from the cache does without.
-    from sardonyx.compiler.emit_engine import host_target
-
     try:
-        return host_target(name).name
+        return host_target(name).name if name else None
     except UnsupportedError as error:
         raise InputError(error.what, hint=error.hint) from error
