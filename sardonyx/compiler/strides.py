@@ -1,7 +1,7 @@
 """How views and reshapes lie in the memory of what they are made of, where strides can say it."""
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from sardonyx.compiler.forms import Form, Reshape, View
 from sardonyx.dims import Size
@@ -57,8 +57,8 @@ def reshaped_strides(
         return None
     before = [axis for axis, size in enumerate(shape) if size != 1]
     after = [axis for axis, size in enumerate(result) if size != 1]
-    ends = list(accumulate((shape[axis] for axis in before), _times, initial=1))
-    cuts = list(accumulate((result[axis] for axis in after), _times, initial=1))
+    ends = _products([shape[axis] for axis in before])
+    cuts = _products([result[axis] for axis in after])
     made: list[Size] = [0] * len(result)
     first = begin = 0
     for end, total in enumerate(ends[1:], 1):
@@ -91,3 +91,11 @@ def lies_in_order(shape: Sequence[Size], strides: Strides) -> bool:
     """Whether elements lie in memory in the order of a form's own axes, without gaps."""
     pairs = zip(shape, strides, dense_strides(shape), strict=True)
     return all(size == 1 or here == usual for size, here, usual in pairs)
+
+
+def _products(sizes: Sequence[Size]) -> list[Size]:
+    """1, and the product of the first sizes up to each."""
+    found: list[Size] = [1]
+    for size in sizes:
+        found.append(_times(found[-1], size))
+    return found

@@ -5,7 +5,7 @@ import numpy as np
 import sardonyx as sx
 from sardonyx.compiler.build import Step
 from sardonyx.compiler.compile import build_parts
-from sardonyx.compiler.emit_engine import host_target
+from sardonyx.compiler.host import host_target
 from sardonyx.compiler.plan import Lifetime, arrange
 from sardonyx.compiler.program import Program, compile_model
 from sardonyx.compiler.segment import Segment
@@ -163,7 +163,7 @@ def test_parts_that_are_taken_are_computed_where_they_are_joined() -> None:
     program = compiled(
         "g (float[1,16,4,4] x, float[1,16,8,8] y) => (float[1,32,8,8] z) {"
         " s = Constant<value_floats = [1.0, 1.0, 2.0, 2.0]>()"
-        " r = Resize<mode = \"nearest\">(x, , s) z = Concat<axis = 1>(r, y) }"
+        ' r = Resize<mode = "nearest">(x, , s) z = Concat<axis = 1>(r, y) }'
     )
     assert program.kernels == 3
 
