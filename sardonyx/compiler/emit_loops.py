@@ -59,6 +59,8 @@ from sardonyx.loops.nodes import (
 
 REDUCTION_COPIES = 4
 """Vectors a reduction takes at once, each with an accumulator of its own."""
+FEW_COPIES = 4
+"""Places up to which a long function stands in each of them, without a call."""
 POINTER = ir.IntType(8).as_pointer()
 LINE = 64
 """Bytes of a cache line."""
@@ -85,6 +87,8 @@ class _Emitter(Access):
         self.registers: dict[str, Register] = {}
         self.slots: dict[tuple[str, tuple[int, ...]], Any] = {}
         self.taken: list[Any] = []
+        self.copies = 1
+        """How often the place that is being emitted stands in the kernel, by unrolled loops."""
 
     def run(self) -> None:
         arguments = self.function.args[0]
@@ -124,10 +128,12 @@ class _Emitter(Access):
         match kind:
             case Kind.UNROLL:
                 assert isinstance(extent, int)
+                copies, self.copies = self.copies, self.copies * extent
                 for position in range(extent):
                     self.fixed[index] = position
                     self.body(body)
                 del self.fixed[index]
+                self.copies = copies
             case Kind.VECTOR:
                 self.vector_loop(index, extent, body)
             case Kind.TURN:
@@ -393,7 +399,7 @@ class _Emitter(Access):
             case Read(register, _, indices):
                 return self.b.load(self.place(register, indices))
             case Unary(name, operand):
-                apart = bool(self.fixed)
+                apart = self.copies > FEW_COPIES
                 return emit_unary(self.b, name, dtype_of(operand), parts[0], apart=apart)
             case Binary(name, left, _):
                 return self.binary(name, dtype_of(left), parts)
