@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sardonyx.compiler.bodies import BodyEvaluator
 from sardonyx.compiler.cache import Cache
 from sardonyx.compiler.digest import digest_model, digest_parts, image_key
 from sardonyx.compiler.engine import Code, load_code
@@ -23,7 +22,6 @@ from sardonyx.compiler.image import (
     Wanted,
 )
 from sardonyx.compiler.processors import available_processors
-from sardonyx.compiler.reference import read_values, run_reference
 from sardonyx.compiler.segment import Native, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
@@ -32,9 +30,12 @@ from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, InputError
 from sardonyx.format.load import load
-from sardonyx.graph import Model, Node, Value
+from sardonyx.graph import Model, Value
 from sardonyx.ops.catalog import Catalog, standard
-from sardonyx.ops.evaluate import check_input
+from sardonyx.ops.feeds import check_input
+
+if TYPE_CHECKING:
+    from sardonyx.compiler.references import References
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,17 +172,8 @@ class Program:
     def _run_reference(
         self, step: ReferenceImage, arrays: list[Any], sizes: Sizes, watch: Watch | None
     ) -> None:
-        evaluator, nodes, reads = self._references
-        node = nodes[step.node]
-        values = {
-            value: arrays[number]
-            for value, number in zip(reads[step.node], step.inputs, strict=True)
-        }
-        if watch is None:
-            made = run_reference(evaluator, node, values)
-        else:
-            with watch.during(node):
-                made = run_reference(evaluator, node, values, watch.checkpoint)
+        given = [arrays[number] for number in step.inputs]
+        made = self._references.run(step.node, given, watch)
         for number, array in zip(step.outputs, made, strict=False):
             arrays[number] = array
         for told in step.told:
@@ -189,24 +181,17 @@ class Program:
         _check(sizes, step.checks)
 
     @cached_property
-    def _references(self) -> tuple[BodyEvaluator, list[Node], list[list[Value]]]:
-        """What runs nodes without kernels, those nodes, and what each reads.
+    def _references(self) -> "References":
+        """What runs nodes without kernels, made at the first run of one."""
+        from sardonyx.compiler.references import References
 
-        Their subgraphs become programs.
-        """
         settings = self._settings
-        evaluator = BodyEvaluator(self._model, catalog=settings.catalog, seed=settings.seed)
-        nodes = list(evaluator.graph.nodes)
-        reads = [read_values(node) for node in nodes]
         constants = {
-            value: self._held[number]
+            step.node: [self._held[number] for number in step.inputs]
             for step in self._tables.steps
             if isinstance(step, ReferenceImage)
-            for value, number in zip(reads[step.node], step.inputs, strict=True)
-            if number in self._constant_arrays
         }
-        evaluator.prepare({}, constants, settings.compile)
-        return evaluator, nodes, reads
+        return References(self._model, settings.catalog, settings.seed, constants, settings.compile)
 
     def _bind(self, feeds: Mapping[str, Any]) -> list[Any]:
         """Every array by its number: constants, what was fed, None for what is not there yet."""
@@ -346,7 +331,14 @@ class Settings:
             return self.open(read, identity, specialize=False)
         fed = [f"{name} {item.dtype} {item.shape} {item.tobytes().hex()}"
                for name, item in contents.items()]  # fmt: skip
-        return self.open(lambda: with_contents(read(), contents), digest_parts([identity, *fed]))
+
+        def cleaned() -> Model:
+            # What the contents decide, branches above all, is known only now.
+            from sardonyx.passes.pipeline import CLEAN, run_pipeline
+
+            return run_pipeline(with_contents(read(), contents), CLEAN, catalog=self.catalog)
+
+        return self.open(cleaned, digest_parts([identity, *fed]))
 
     def compile(self, model: Model) -> Program | Specialized:
         """The program of a model."""

@@ -34,6 +34,7 @@ from sardonyx.passes.raise_groups import raise_groups
 from sardonyx.passes.raise_normalization import raise_normalization
 from sardonyx.passes.raise_rotary import raise_rotary
 from sardonyx.passes.remove_dead import drop_functions, forget_values, name_apart, remove_dead
+from sardonyx.passes.resolve_lists import resolve_lists
 from sardonyx.passes.unit import Unit
 from sardonyx.passes.unroll_loops import unroll_loops
 
@@ -45,6 +46,7 @@ CLEAN: tuple[Pass, ...] = (
     fold_constants,
     inline_branches,
     unroll_loops,
+    resolve_lists,
     drop_identities,
     drop_states,
     merge_duplicates,

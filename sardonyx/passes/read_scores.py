@@ -135,9 +135,11 @@ def _windowed(unit: Unit, node: Node, near: Node) -> Scores | None:
         parts = None if split is None else unit.shape(split.output)
         if split is None or mask is None or parts is None or len(parts) != 5:
             continue
-        if unit.shape(split.inputs[0]) != shape or parts[2:] != shape[1:] or None in parts:
+        if unit.shape(split.inputs[0]) != shape or parts[2:] != shape[1:]:
             continue
-        if parts[0] * parts[1] != shape[0] or len(split.output.uses) != 1:  # type: ignore[operator]
+        if parts[0] is None or parts[1] is None or parts[0] * parts[1] != shape[0]:
+            continue
+        if None in parts or len(split.output.uses) != 1:
             continue
         found = read_scores(unit, split.inputs[0], near)
         if found is not None:

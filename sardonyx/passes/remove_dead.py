@@ -1,7 +1,7 @@
 """Whatever no output depends on -> nothing."""
 
 from sardonyx.format.pages import let_go_tensor
-from sardonyx.graph import Graph, Model, Node, Value
+from sardonyx.graph import Graph, Model, Node, Tensor, Value
 from sardonyx.ops.signature import Arity
 from sardonyx.passes.unit import Unit
 
@@ -66,7 +66,7 @@ def drop_constants(graph: Graph) -> bool:
     if dead:
         graph.initializers = [value for value in graph.initializers if not unused(value)]
     for value in dead:
-        if value.tensor is not None and value.tensor.nbytes > _LARGE:
+        if isinstance(value.tensor, Tensor) and value.tensor.nbytes > _LARGE:
             let_go_tensor(value.tensor)
         value.tensor = None
     return bool(dead)

@@ -13,7 +13,6 @@ from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.graph import Graph, Model, SparseTensorType, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.ops.catalog import Catalog
-from sardonyx.ops.evaluate import Evaluator
 from sardonyx.runtime.caching import open_cache
 from sardonyx.runtime.defaults import PROCESS
 from sardonyx.runtime.feeds import constants_of
@@ -77,6 +76,9 @@ class ReferenceRunner:
     def __init__(
         self, source: ModelSource, catalog: Catalog | None, options: SessionOptions
     ) -> None:
+        # It brings all that models are rewritten with, which a compiled one does not need.
+        from sardonyx.ops.evaluate import Evaluator
+
         self._evaluator = Evaluator(source.model, catalog=catalog, seed=PROCESS.seed)
         self.model, self.graph = self._evaluator.model, self._evaluator.graph
         self.constants = constants_of(source.model)
