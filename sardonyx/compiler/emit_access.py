@@ -360,10 +360,13 @@ class Access:
         sign, left, right = operation
         a, c = self.integer(left), self.integer(right)
         match sign:
+            case "//" | "%" if right == 0:
+                return c
             case "//":
                 return self.floor_divide(a, c)
             case "%":
-                return self.b.sub(a, self.b.mul(self.floor_divide(a, c), c))
+                rest = self.b.sub(a, self.b.mul(self.floor_divide(a, c), c))
+                return rest if isinstance(right, int) else self.unless_zero(c, rest)
             case "min" | "max":
                 order = "<" if sign == "min" else ">"
                 return self.b.select(self.b.icmp_signed(order, a, c), a, c)
@@ -372,14 +375,25 @@ class Access:
                 return self.b.select(self.b.icmp_signed("==", a, one), c, a)
 
     def floor_divide(self, left: Any, right: Any) -> Any:
-        if isinstance(right, ir.Constant) and right.constant > 0:
+        """The quotient, rounded down; 0 by zero, as sizes have it everywhere."""
+        known = isinstance(right, ir.Constant)
+        if known and right.constant > 0:
             shift = right.constant.bit_length() - 1
             if right.constant == 1 << shift:
                 return self.b.ashr(left, ir.Constant(I64, shift))
-        quotient = self.b.sdiv(left, right)
-        inexact = self.b.icmp_signed("!=", self.b.mul(quotient, right), left)
-        negative = self.b.icmp_signed("<", self.b.xor(left, right), ir.Constant(I64, 0))
-        return self.b.sub(quotient, self.b.zext(self.b.and_(inexact, negative), I64))
+        zero = ir.Constant(I64, 0)
+        by = right
+        if not known:
+            by = self.b.select(self.b.icmp_signed("==", right, zero), ir.Constant(I64, 1), right)
+        quotient = self.b.sdiv(left, by)
+        inexact = self.b.icmp_signed("!=", self.b.mul(quotient, by), left)
+        negative = self.b.icmp_signed("<", self.b.xor(left, by), zero)
+        whole = self.b.sub(quotient, self.b.zext(self.b.and_(inexact, negative), I64))
+        return whole if known else self.unless_zero(right, whole)
+
+    def unless_zero(self, divisor: Any, value: Any) -> Any:
+        zero = ir.Constant(I64, 0)
+        return self.b.select(self.b.icmp_signed("==", divisor, zero), zero, value)
 
 
 @lru_cache(maxsize=1 << 14)

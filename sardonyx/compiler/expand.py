@@ -3,7 +3,6 @@
 from sardonyx.compiler.lower import Lowered, lower_graph
 from sardonyx.compiler.lowerings import LOWERINGS
 from sardonyx.dims import HIDDEN
-from sardonyx.errors import SardonyxError
 from sardonyx.graph import Node, Value
 from sardonyx.graph.names import Names
 from sardonyx.ops.build import Builder
@@ -29,11 +28,13 @@ def lower_model(evaluator: Evaluator, operators: Catalog) -> tuple[Lowered, dict
             node
             for node in evaluator.graph.nodes
             if (canonical_domain(node.domain), node.op_type) not in LOWERINGS
+            and node not in inference.refused
         ]
         if rest and _expand(evaluator, unknown, facts, operators):
             continue
-        lowered = lower_graph(evaluator, facts, LOWERINGS, operators)
-        if not rest or not _expand(evaluator, list(lowered.reasons), facts, operators):
+        lowered = lower_graph(evaluator, inference, LOWERINGS)
+        rejected = [node for node in lowered.reasons if node not in inference.refused]
+        if not rest or not _expand(evaluator, rejected, facts, operators):
             break
     return lowered, facts
 
@@ -75,7 +76,7 @@ def _expand_one(
     try:
         values = function_results(node, operator, operator.newest(), build)
         plain = not any(True for made in build.made for _ in made.subgraphs)
-    except SardonyxError:
+    except Exception:  # noqa: BLE001 - the reference is left to say what is wrong
         plain = False
     if not plain:
         for made in reversed(build.made):

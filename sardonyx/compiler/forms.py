@@ -19,6 +19,7 @@ from sardonyx.dims import Expression, Size, broadcast, minimum
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
 from sardonyx.loops.nodes import RELATIONS, Buffer, Kernel
+from sardonyx.ops.fact import axis_of
 
 EXPENSIVE = frozenset({
     "exp", "log", "tanh", "erf", "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
@@ -380,7 +381,7 @@ def bits(x: Form, dtype: DataType) -> Form:
 
 def fold(combine: str, x: Form, axes: Sequence[int], initial: float | int) -> Form:
     """A reduction; axes stay with size 1."""
-    kept = tuple(sorted({axis % len(x.shape) for axis in axes}))
+    kept = tuple(sorted({axis_of(axis, len(x.shape)) for axis in axes}))
     if not kept:
         return x
     shape = tuple(1 if axis in kept else size for axis, size in enumerate(x.shape))
@@ -390,7 +391,7 @@ def fold(combine: str, x: Form, axes: Sequence[int], initial: float | int) -> Fo
 def count(x: Form, axes: Sequence[int]) -> Form:
     """How many elements a reduction along axes takes together, in the type of `x`."""
     total: Size = 1
-    for axis in {axis % len(x.shape) for axis in axes}:
+    for axis in {axis_of(axis, len(x.shape)) for axis in axes}:
         total = total * x.shape[axis]
     if isinstance(total, int):
         return number(float(total) if x.dtype.is_float else total, x.dtype)
@@ -399,7 +400,7 @@ def count(x: Form, axes: Sequence[int]) -> Form:
 
 def iota(shape: Sequence[Size], axis: int) -> Iota:
     """The index along an axis of a shape."""
-    return Iota(tuple(shape), DataType.INT64, axis % len(shape))
+    return Iota(tuple(shape), DataType.INT64, axis_of(axis, len(shape)))
 
 
 def take(source: Form, indices: Sequence[Operand], *, checked: bool = False) -> Form:
@@ -427,7 +428,7 @@ def transpose(x: Form, order: Sequence[int]) -> Form:
 
 def squeeze(x: Form, axes: Sequence[int]) -> Form:
     """Without axes of size 1."""
-    gone = {axis % len(x.shape) for axis in axes}
+    gone = {axis_of(axis, len(x.shape)) for axis in axes}
     if any(x.shape[axis] != 1 for axis in gone):
         raise NotLowered("an axis to remove may not have size 1")
     kept = [axis for axis in range(len(x.shape)) if axis not in gone]
@@ -438,7 +439,7 @@ def squeeze(x: Form, axes: Sequence[int]) -> Form:
 def unsqueeze(x: Form, axes: Sequence[int]) -> Form:
     """With more axes of size 1, at the places they have afterwards."""
     rank = len(x.shape) + len(axes)
-    added = {axis % rank for axis in axes}
+    added = {axis_of(axis, rank) for axis in axes}
     kept = [axis for axis in range(rank) if axis not in added]
     shape: list[Size] = [1] * rank
     for axis, size in zip(kept, x.shape, strict=True):

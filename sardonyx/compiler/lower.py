@@ -10,22 +10,19 @@ import numpy as np
 from sardonyx.compiler.forms import (
     Form,
     Join,
-    Map,
     NotLowered,
     Scaled,
     Source,
-    Take,
     Trim,
-    View,
     cast,
     number,
-    topological,
     unsqueeze,
 )
-from sardonyx.compiler.lowerings import TYPE_BLIND, Agreement, Lowerings, Request
+from sardonyx.compiler.lowerings import TYPE_BLIND, Agreement, Lowering, Lowerings, Request
 from sardonyx.compiler.reference import read_values, run_reference
+from sardonyx.compiler.require import requirements
 from sardonyx.compiler.specialize import LARGEST_CONTENT
-from sardonyx.dims import Size, is_nonnegative, minimum
+from sardonyx.dims import Size
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
 from sardonyx.graph import Node, Value
@@ -33,6 +30,7 @@ from sardonyx.loops.nodes import STORED, symbols
 from sardonyx.ops.catalog import Catalog, canonical_domain
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.ops.fact import Fact
+from sardonyx.ops.infer import Inference
 from sardonyx.ops.operator import attribute_values
 
 NATIVE = frozenset({
@@ -76,11 +74,12 @@ class Lowered:
     """Inputs of the graph that more nodes could be lowered for if their contents were known."""
 
 
-def lower_graph(
-    evaluator: Evaluator, facts: dict[Value, Fact], lowerings: Lowerings, operators: Catalog
-) -> Lowered:
-    """Lower every node of a graph that is sorted and of the newest version."""
-    graph = evaluator.graph
+def lower_graph(evaluator: Evaluator, inference: Inference, lowerings: Lowerings) -> Lowered:
+    """Lower every node of a graph that is sorted and of the newest version.
+
+    A node that inference refuses runs its reference, which says what is wrong where it matters.
+    """
+    graph, facts, operators = evaluator.graph, inference.facts, inference.operators
     result = Lowered()
     overridable = set(graph.inputs) if evaluator.model.ir_version >= 4 else set()
     for value in graph.initializers:
@@ -89,7 +88,9 @@ def lower_graph(
     for value in [*graph.inputs, *graph.initializers]:
         _remember_source(result, value, facts)
     for node in graph.nodes:
-        if not _fold(result, evaluator, node, facts, lowerings, operators):
+        if node in inference.refused:
+            _leave(result, node, inference.refused[node].what, facts)
+        elif not _fold(result, evaluator, node, facts, lowerings, operators):
             _lower(result, node, facts, lowerings, operators)
     return result
 
@@ -181,9 +182,7 @@ def _lower(
             result, node, facts, lowerings, operators[domain, node.op_type]
         )
     except NotLowered as reason:
-        result.reasons[node] = reason.what
-        for output in node.outputs:
-            _remember_source(result, output, facts)
+        _leave(result, node, reason.what, facts)
         return
     for output, form in zip(node.outputs, forms, strict=False):
         if isinstance(form, Trim):
@@ -194,6 +193,13 @@ def _lower(
         else:
             result.forms[output] = form
             result.made_by.setdefault(form, node)
+
+
+def _leave(result: Lowered, node: Node, reason: str, facts: dict[Value, Fact]) -> None:
+    """Let a node run its reference."""
+    result.reasons[node] = reason
+    for output in node.outputs:
+        _remember_source(result, output, facts)
 
 
 def _sizes(result: Lowered, node: Node, facts: dict[Value, Fact]) -> tuple[Form | Trim, ...]:
@@ -234,19 +240,13 @@ def _forms(
         tuple(None if value is None else facts.get(value, Fact()) for value in node.inputs),
         tuple(facts.get(value, Fact()) for value in node.outputs),
         tuple(None if value is None else result.constants.get(value) for value in node.inputs),
-        result.agreements,
+        [],
         set(),
         result.bound,
     )
     inputs = [None if value is None else result.forms[value] for value in node.inputs]
     given = inputs if key in TYPE_BLIND else [_wide(form) for form in inputs]
-    try:
-        made = lowering(request, *given, **attribute_values(node, operator.newest()))
-    except NotLowered:
-        _note_wanted(result, node, request, facts)
-        raise
-    except SardonyxError as error:
-        raise NotLowered(error.what) from error
+    made = _call(lowering, result, node, request, given, operator, facts)
     several = made if isinstance(made, Sequence) else (made,)
     trims = [item if isinstance(item, Trim) else None for item in several]
     forms = [
@@ -257,17 +257,29 @@ def _forms(
         unknown = size_names(form.shape) - result.bound.keys()
         if unknown:
             raise NotLowered(f"its size {', '.join(sorted(unknown))} is only known once it has run")
-    result.agreements += _repetitions(forms, inputs)
-    result.agreements += [
-        Agreement(minimum(size, 0), 0)
-        for form in forms
-        for size in form.shape
-        if not is_nonnegative(size)
-    ]
+    result.agreements += request.agreements + requirements(
+        forms, {form for form in inputs if form is not None}
+    )
     return tuple(
         form if trim is None else replace(trim, whole=form)
         for form, trim in zip(forms, trims, strict=False)
     )
+
+
+def _call(
+    lowering: Lowering, result: Lowered, node: Node, request: Request, inputs: list[Form | None],
+    operator: Any, facts: dict[Value, Fact],
+) -> Any:  # fmt: skip
+    """What a lowering returns; where it fails, the reference is left to say what is wrong."""
+    try:
+        return lowering(request, *inputs, **attribute_values(node, operator.newest()))
+    except NotLowered:
+        _note_wanted(result, node, request, facts)
+        raise
+    except SardonyxError as error:
+        raise NotLowered(error.what) from error
+    except Exception as error:
+        raise NotLowered(f"its lowering failed: {type(error).__name__}: {error}") from error
 
 
 def _whole(item: Form | Trim) -> Form:
@@ -313,23 +325,3 @@ def _is_list(fact: Fact | None) -> bool:
     """True for a short list of integers, which is wanted where another one is."""
     integer = fact is not None and fact.dtype in (DataType.INT64, DataType.INT32)
     return integer and fact is not None and len(fact.shape or ()) == 1
-
-
-def _repetitions(forms: Sequence[Form], inputs: list[Form | None]) -> list[Agreement]:
-    """For axes of which only a run tells whether they are repeated: what they may be."""
-    known = {form for form in inputs if form is not None}
-    pairs: list[Agreement] = []
-    for form in topological(forms, known):
-        match form:
-            case Map(shape, _, _, arguments) | Take(shape, _, _, arguments):
-                for item in arguments:
-                    axes = zip(item.shape, shape[len(shape) - len(item.shape) :], strict=True)
-                    pairs += [Agreement(a, c, True) for a, c in axes if a not in (1, c)]
-            case View(shape, _, source, axes):
-                places = zip(source.shape, axes, strict=True)
-                pairs += [
-                    Agreement(size, shape[axis.axis], True)
-                    for size, axis in places
-                    if axis.axis is not None and not isinstance(axis.step, int)
-                ]
-    return pairs

@@ -275,7 +275,8 @@ def _check(sizes: Sizes, checks: Checks | None) -> None:
         first, second = checks.texts[number]
         if second == "0":
             raise EvaluationError(
-                f"a size would be negative: {first} is {left}", hint="feed larger shapes"
+                f"shapes do not fit: {first} is {left}, below 0",
+                hint="feed shapes that fit each other",
             )
         raise InputError(
             f"{first} is {left} and {second} is {right}, but the model needs them equal",

@@ -118,6 +118,8 @@ class Inference:
         self.strict = strict
         self.facts: dict[Value, Fact] = {}
         self.findings: list[InferenceError] = []
+        self.refused: dict[Node, InferenceError] = {}
+        """Nodes of which nothing could be inferred, since they break their operator's rules."""
         self._functions = {function.key: function for function in model.functions}
         self._made_up = 0
         self._short: dict[Size, Size] = {}
@@ -302,6 +304,7 @@ class Inference:
     def _report(self, node: Node, error: InferenceError) -> None:
         located = InferenceError(error.what, where=error.where or node.where(), hint=error.hint)
         self.findings.append(located)
+        self.refused[node] = located
         if self.strict:
             raise located from error
 

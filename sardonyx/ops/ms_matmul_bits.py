@@ -94,7 +94,7 @@ class GatherBlockQuantized(Operator):
         data: Array, indices: Array, scales: Array, zeros: Array | None = None, *, bits: int,
         block_size: int, gather_axis: int, quantize_axis: int,
     ) -> Array:  # fmt: skip
-        gather, along = gather_axis % data.ndim, quantize_axis % data.ndim
+        gather, along = axis_of(gather_axis, data.ndim), axis_of(quantize_axis, data.ndim)
         rows = data.shape[gather]
         flat = indices.reshape(-1)
         inside = (flat >= -rows) & (flat < rows)

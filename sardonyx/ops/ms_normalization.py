@@ -109,7 +109,7 @@ class SimplifiedLayerNormalization(Operator):
     def reference(
         x: Array, scale: Array, axis: int, epsilon: float, stash_type: int
     ) -> tuple[Array, Array]:
-        axes = tuple(range(axis % x.ndim, x.ndim))
+        axes = tuple(range(axis_of(axis, x.ndim), x.ndim))
         unit, _, inverse = normalize(widen(x), axes, epsilon, centre=False)
         wide = np.float64 if stash_type == DataType.DOUBLE else np.float32
         return (unit * widen(scale)).astype(scale.dtype), inverse.astype(wide)

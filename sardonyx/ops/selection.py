@@ -112,7 +112,7 @@ class OneHot(Operator):
     def reference(indices: Array, depth: Array, values: Array, axis: int) -> Array:
         size = int(depth.reshape(-1)[0])
         whole = indices.astype(np.int64)
-        place = axis % (indices.ndim + 1)
+        place = axis_of(axis, indices.ndim + 1)
         hot = np.expand_dims(np.where(whole < 0, whole + size, whole), place)
         steps = np.arange(size).reshape((-1,) + (1,) * (indices.ndim - place))
         return np.where(hot == steps, values[1:2], values[0:1])

@@ -19,6 +19,7 @@ import onnx
 import sardonyx as sx
 from sardonyx.errors import SardonyxError
 from tests.conformance.suite import RANDOM, Case, cases
+from tests.fuzz.guard import guard_segments
 
 BATCH = 40
 SECONDS = 30
@@ -195,6 +196,7 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0)
     given = parser.parse_args()
     cases("node")
+    guard_segments()
     problems = 0
     for start in range(given.start, given.start + given.count, BATCH):
         size = min(BATCH, given.start + given.count - start)

@@ -38,6 +38,7 @@ from sardonyx.loops.nodes import (
     Value,
     Whole,
 )
+from sardonyx.ops.fact import axis_of
 
 INT64 = DataType.INT64
 COUNT = Room((1,), INT64)
@@ -92,7 +93,7 @@ def _counting(loops: Sequence[Statement], count: Buffer) -> Kernel:
 def compress(request: Request, x: Form, condition: Form, axis: int | None) -> Trim:
     """Slices along an axis, or single elements, for which a condition holds."""
     data = reshape(x, (product(x.shape),)) if axis is None else x
-    place = 0 if axis is None else axis % len(x.shape)
+    place = 0 if axis is None else axis_of(axis, len(x.shape))
     size, (asked,) = data.shape[place], condition.shape
     before, behind = data.shape[:place], data.shape[place + 1 :]
 

@@ -7,11 +7,12 @@ from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
 from sardonyx.dims import Size, product, symbol
 from sardonyx.loops.nodes import Kernel, Load, Loop, Read, Register, Statement, Store, Update
+from sardonyx.ops.fact import axis_of
 
 
 def _running(combine: str, initial: int) -> Lowering:
     def lower(request: Request, x: Form, axis: Form, *, exclusive: int, reverse: int) -> Form:
-        place = int(request.constant(1, "the axis").reshape(-1)[0]) % len(x.shape)
+        place = axis_of(int(request.constant(1, "the axis").reshape(-1)[0]), len(x.shape))
         write = _writer(combine, initial, place, bool(exclusive), bool(reverse))
         routine = Routine((x,), (Room(x.shape, x.dtype),), write, product(x.shape))
         return results(routine)[0]

@@ -115,9 +115,12 @@ def tree_scores(x: Form, forest: Forest, function: str) -> Form:
     branches = forest.mode != LEAF
     modes = sorted(set(forest.mode[branches].tolist()))
     width = x.shape[1]
-    highest = int(forest.feature[branches].max()) if branches.any() else -1
+    features = forest.feature[branches]
+    highest = int(features.max(initial=-1))
     if isinstance(width, int) and highest >= width:
         raise NotLowered(f"a node asks for feature {highest} of {width}")
+    if int(features.min(initial=0)) < 0:
+        raise NotLowered(f"a node asks for feature {int(features.min())}")
     nodes, plan = _tables(forest)
     weights = np.zeros((len(nodes), forest.weights.shape[1]), forest.weights.dtype)
     weights[:-1] = np.nan_to_num(forest.weights, nan=0.0)

@@ -26,6 +26,7 @@ from sardonyx.compiler.lowerings.products import matmul
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
 from sardonyx.dims import Size, floor_divide
 from sardonyx.dtypes import DataType
+from sardonyx.ops.fact import axis_of
 
 DOMAIN = "com.microsoft"
 LARGEST_INDEX = (1 << 31) - 1
@@ -66,7 +67,7 @@ def bias_split_gelu(request: Request, x: Form, bias: Form) -> Form:
 
 def part(x: Form, axis: int, start: Size, size: Size) -> Form:
     """Some of the elements along an axis."""
-    place = axis % len(x.shape)
+    place = axis_of(axis, len(x.shape))
     axes = tuple(Axis(at, start if at == place else 0) for at in range(len(x.shape)))
     return View((*x.shape[:place], size, *x.shape[place + 1 :]), x.dtype, x, axes)
 
@@ -76,7 +77,7 @@ def bias_softmax(
 ) -> Form:
     """Softmax of data + bias over all axes from one on, where shapes say how the bias repeats."""
     rank = len(data.shape)
-    first = axis % rank
+    first = axis_of(axis, rank)
     missing = rank - len(bias.shape)
     ones = [size == 1 for size in bias.shape[: max(first - missing, 0)]]
     ordered = sorted(ones) if is_inner_broadcast else sorted(ones, reverse=True)
@@ -134,7 +135,7 @@ def simplified_layer_normalization(
     """Root mean square 1 over the last axes, then scale."""
     if x.dtype is not scale.dtype or stash_type != DataType.FLOAT:
         raise NotLowered("mixed precision has no native form")
-    unit, inverse = _normalized(x, range(axis % len(x.shape), len(x.shape)), epsilon)
+    unit, inverse = _normalized(x, range(axis_of(axis, len(x.shape)), len(x.shape)), epsilon)
     return unit * scale, cast(inverse, DataType.FLOAT)
 
 

@@ -18,6 +18,7 @@ from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.compiler.narrow import convert
 from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
+from sardonyx.ops.fact import axis_of
 
 
 def counted_from_end(indices: Form, size: Form) -> Form:
@@ -32,7 +33,7 @@ def extent(x: Form, axis: int) -> Form:
 
 def gather_elements(request: Request, x: Form, indices: Form, axis: int) -> Form:
     """For each index the element at its own place, but along one axis at the index."""
-    place = axis % len(x.shape)
+    place = axis_of(axis, len(x.shape))
     chosen = counted_from_end(cast(indices, DataType.INT64), extent(x, place))
     places = [
         chosen if other == place else iota(indices.shape, other) for other in range(len(x.shape))
@@ -57,7 +58,7 @@ def pad(
     rank = len(x.shape)
     amounts = request.sizes(1, "the list of pads")
     given = request.constant(3, "the list of axes").reshape(-1) if request.given(3) else range(rank)
-    chosen = [int(axis) % rank for axis in given]
+    chosen = [axis_of(int(axis), rank) for axis in given]
     shape = request.told(1)
     places: list[Form] = [iota(shape, axis) for axis in range(rank)]
     inside: Form | None = None
@@ -105,7 +106,7 @@ def floor_mod(x: Form, y: Form) -> Form:
 def one_hot(request: Request, indices: Form, depth: Form, values: Form, axis: int) -> Form:
     """One of two numbers along an axis: the second where the index is."""
     shape = request.told(1)
-    place = axis % len(shape)
+    place = axis_of(axis, len(shape))
     size = number(shape[place], DataType.INT64)
     wanted = unsqueeze(counted_from_end(cast(indices, DataType.INT64), size), [place])
     off, on = (View((), values.dtype, values, (Axis(None, at),)) for at in (0, 1))
@@ -145,10 +146,12 @@ def reverse_sequence(
     rank = len(x.shape)
     time = iota(x.shape, time_axis)
     shape: list[Size] = [1] * rank
-    shape[batch_axis % rank] = lengths.shape[0]
+    shape[axis_of(batch_axis, rank)] = lengths.shape[0]
     count = reshape(cast(lengths, DataType.INT64), shape)
     turned = select(binary("lt", time, count), count - 1 - time, time)
-    places = [turned if axis == time_axis % rank else iota(x.shape, axis) for axis in range(rank)]
+    places = [
+        turned if axis == axis_of(time_axis, rank) else iota(x.shape, axis) for axis in range(rank)
+    ]
     return take(x, places)
 
 

@@ -22,6 +22,7 @@ from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.dims import Size, is_nonnegative, maximum, minimum
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.loops.nodes import STORED
+from sardonyx.ops.fact import axis_of
 from sardonyx.ops.slicing import first_position
 
 
@@ -65,7 +66,7 @@ def sliced(request: Request, x: Form, *_: Form | None) -> Form:
     steps = request.constant(4, "a step").reshape(-1) if request.given(4) else [1] * len(starts)
     places: list[Axis] = [Axis(axis) for axis in range(rank)]
     for axis, start, end, step in zip(given, starts, ends, steps, strict=True):
-        place = int(axis) % rank
+        place = axis_of(int(axis), rank)
         places[place] = Axis(place, _first(x.shape[place], start, end, int(step)), int(step))
     return View(request.told(1, 2), x.dtype, x, tuple(places))
 
@@ -85,7 +86,7 @@ def split(
     request: Request, x: Form, *_: Form | None, axis: int, num_outputs: int | None
 ) -> tuple[Form, ...]:
     """Parts along an axis, as views."""
-    place = axis % len(x.shape)
+    place = axis_of(axis, len(x.shape))
     if request.given(1):
         request.sizes(1, "the list of sizes")
     parts: list[Form] = []
@@ -101,7 +102,7 @@ def split(
 
 def joined(request: Request, *parts: Form, axis: int) -> Form:
     """Parts one after another."""
-    place = axis % len(parts[0].shape)
+    place = axis_of(axis, len(parts[0].shape))
     shape = request.shape()
     for part in parts:
         for other, (size, whole) in enumerate(zip(part.shape, shape, strict=True)):
@@ -112,7 +113,7 @@ def joined(request: Request, *parts: Form, axis: int) -> Form:
 
 def gathered(request: Request, table: Form, indices: Form, axis: int) -> Form:
     """Slices chosen by indices; a constant scalar index is a view."""
-    place = axis % len(table.shape)
+    place = axis_of(axis, len(table.shape))
     known = request.inputs[1].constant if request.inputs[1] is not None else None
     size = table.shape[place]
     if known is not None and known.ndim == 0 and (isinstance(size, int) or known >= 0):

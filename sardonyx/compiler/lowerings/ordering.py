@@ -27,6 +27,7 @@ from sardonyx.loops.nodes import (
     Store,
     Whole,
 )
+from sardonyx.ops.fact import axis_of
 
 INT64 = DataType.INT64
 LARGEST_LIST = 16
@@ -42,7 +43,7 @@ def top_k(
     if x.dtype in STORED or not x.shape:
         raise NotLowered(f"the order of {x.dtype.text} has no native form")
     (count,) = request.sizes(1, "how many elements are taken")
-    place = axis % len(x.shape)
+    place = axis_of(axis, len(x.shape))
     size, others = x.shape[place], (*x.shape[:place], *x.shape[place + 1 :])
     order, in_row = Order(bool(largest)), _sorted_size(count, size)
 

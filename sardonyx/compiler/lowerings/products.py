@@ -27,6 +27,7 @@ from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.compiler.lowerings.sliding import Ints, biased, convolved
 from sardonyx.dims import Size, product
 from sardonyx.dtypes import DataType
+from sardonyx.ops.fact import axis_of
 
 MOST_PRODUCTS = (1 << 31) // (255 * 255)
 """Of bytes less their zero points, which int32 adds up without overflow."""
@@ -64,7 +65,7 @@ def _along(form: Form | None, axis: int) -> bool:
     """True where a form has one element, or varies only along an axis."""
     if form is None or _is_single(form):
         return True
-    place = axis % len(form.shape)
+    place = axis_of(axis, len(form.shape))
     return all(size == 1 or other == place for other, size in enumerate(form.shape))
 
 

@@ -31,6 +31,7 @@ from sardonyx.compiler.narrow import SMALL, convert, widened
 from sardonyx.dims import product
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import STORED
+from sardonyx.ops.fact import axis_of
 
 MOST_SEEN = 64
 """Forms that are looked at for a product."""
@@ -43,7 +44,7 @@ def _spread(scale: Form, x: Form, axis: int, block_size: int) -> Form:
     """A scale or zero point that broadcasts: for all, for each place on an axis, or for blocks."""
     if product(scale.shape) == 1:
         return reshape(scale, ())
-    place = axis % len(x.shape)
+    place = axis_of(axis, len(x.shape))
     if block_size:
         blocks = binary("div", iota(x.shape, place), block_size)
         indices = [

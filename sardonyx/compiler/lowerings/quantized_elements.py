@@ -21,6 +21,7 @@ from sardonyx.compiler.lowerings.reduction import softmax
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
 from sardonyx.compiler.lowerings.sliding import average_pool
 from sardonyx.dtypes import DataType
+from sardonyx.ops.fact import axis_of
 
 
 def floats(x: Form, scale: Form, zero: Form | None) -> Form:
@@ -80,7 +81,7 @@ def quantized_softmax(
     axis: int, opset: int,
 ) -> Form:  # fmt: skip
     """Softmax along one axis."""
-    if opset < 13 and axis % len(x.shape) != len(x.shape) - 1:
+    if opset < 13 and axis_of(axis, len(x.shape)) != len(x.shape) - 1:
         raise NotLowered("a softmax over several axes has no native form here")
     shares = softmax(request, floats(x, x_scale, x_zero), axis)
     return bytes_of(shares, y_scale, y_zero, x.dtype)
@@ -92,7 +93,7 @@ def concat(request: Request, y_scale: Form, y_zero: Form, *inputs: Form, axis: i
         bytes_of(floats(x, scale, zero), y_scale, y_zero, y_zero.dtype)
         for x, scale, zero in zip(inputs[::3], inputs[1::3], inputs[2::3], strict=True)
     ]
-    return Join(request.shape(), y_zero.dtype, tuple(parts), axis % len(parts[0].shape))
+    return Join(request.shape(), y_zero.dtype, tuple(parts), axis_of(axis, len(parts[0].shape)))
 
 
 def where(
@@ -109,7 +110,7 @@ def reduce_mean(
     y_zero: Form | None = None, *, axes: tuple[int, ...], keepdims: int,
 ) -> Form:  # fmt: skip
     """The mean over some axes."""
-    chosen = [axis % len(x.shape) for axis in axes] or list(range(len(x.shape)))
+    chosen = [axis_of(axis, len(x.shape)) for axis in axes] or list(range(len(x.shape)))
     made = rounded_with_zero(_mean(floats(x, scale, zero), chosen), y_scale, y_zero, x.dtype)
     return reshape(made, request.shape())
 

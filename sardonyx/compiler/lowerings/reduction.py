@@ -23,6 +23,7 @@ from sardonyx.compiler.forms import (
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import STORED
+from sardonyx.ops.fact import axis_of
 
 Axes = Sequence[int]
 
@@ -103,7 +104,7 @@ def _reducing(compute: Callable[[Form, Axes], Form], *, floats: bool = False) ->
         given = [] if axes is None else request.constant(1, "the list of axes").reshape(-1).tolist()
         if not given and noop_with_empty_axes:
             return x
-        chosen = [axis % len(x.shape) for axis in given] or list(range(len(x.shape)))
+        chosen = [axis_of(axis, len(x.shape)) for axis in given] or list(range(len(x.shape)))
         result = compute(x, chosen)
         return result if keepdims else squeeze(result, chosen)
 
@@ -143,7 +144,7 @@ def layer_normalization(
     """Mean 0 and deviation 1 over the last axes, then scale and bias."""
     if len(request.outputs) > 1 or stash_type != x.dtype:
         raise NotLowered("only its first output in its input's own precision has a native form")
-    axes = range(axis % len(x.shape), len(x.shape))
+    axes = range(axis_of(axis, len(x.shape)), len(x.shape))
     result = _standardized(x, axes, epsilon) * scale
     return result if bias is None else result + bias
 
@@ -154,7 +155,7 @@ def rms_normalization(
     """Root mean square 1 over the last axes, then scale."""
     if stash_type != x.dtype:
         raise NotLowered("only its input's own precision has a native form")
-    axes = range(axis % len(x.shape), len(x.shape))
+    axes = range(axis_of(axis, len(x.shape)), len(x.shape))
     return x * unary("rsqrt", _mean(x * x, axes) + epsilon) * scale
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import Form, NotLowered, Trim
-from sardonyx.dims import Size
+from sardonyx.dims import Size, is_nonnegative, minimum
 from sardonyx.loops.nodes import symbols
 from sardonyx.ops.fact import Fact
 
@@ -42,6 +42,14 @@ class Request:
                 raise NotLowered(f"sizes {left} and {right} do not agree")
             self.agreements.append(Agreement(left, right))
         return left if isinstance(left, int) else right
+
+    def fit(self, size: Size, room: Size) -> None:
+        """Need a size to be no larger than another one."""
+        if is_nonnegative(room - size):
+            return
+        if isinstance(room, int) and isinstance(size, int):
+            raise NotLowered(f"size {size} does not fit into {room}")
+        self.agreements.append(Agreement(minimum(room - size, 0), 0))
 
     def shape(self, output: int = 0) -> tuple[Size, ...]:
         """The shape of an output; it must be known, if only by names."""

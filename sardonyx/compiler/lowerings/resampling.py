@@ -24,6 +24,7 @@ from sardonyx.compiler.forms import (
 from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
+from sardonyx.ops.fact import axis_of
 from sardonyx.ops.interpolate import Line, Method, nearest, neighbours, positions
 from sardonyx.ops.resize import resize_lines, resize_method
 
@@ -34,7 +35,9 @@ def resize(
 ) -> Form:  # fmt: skip
     """A tensor resampled to given sizes, or by given factors."""
     method, rank = resize_method(how), len(x.shape)
-    along = [axis % rank for axis in (how["axes"] if how["axes"] is not None else range(rank))]
+    along = [
+        axis_of(axis, rank) for axis in (how["axes"] if how["axes"] is not None else range(rank))
+    ]
     given = [_content(request, place) for place in (1, 2, 3)]
     crop = given[0] if method.coordinates == "tf_crop_and_resize" else None
     shape = [x.shape[axis] for axis in along]

@@ -36,6 +36,7 @@ from sardonyx.loops.nodes import (
     Whole,
 )
 from sardonyx.loops.rewrite import merge_axes
+from sardonyx.ops.fact import axis_of
 
 COMBINE = {"none": "", "add": "add", "mul": "mul", "max": "max", "min": "min"}
 Index = tuple[Size, ...]
@@ -46,7 +47,11 @@ def scatter_elements(
     request: Request, x: Form, indices: Form, updates: Form, axis: int, reduction: str
 ) -> Form:
     """Updates written at their own places, but along one axis at the index."""
-    place = axis % len(x.shape)
+    place = axis_of(axis, len(x.shape))
+    for other, (size, found) in enumerate(zip(updates.shape, indices.shape, strict=True)):
+        request.agree(size, found)
+        if other != place:
+            request.fit(size, x.shape[other])
 
     def target(names: Index, wanted: Sequence[Size]) -> Index:
         return (*names[:place], wanted[0], *names[place + 1 :])
@@ -62,6 +67,10 @@ def scatter_nd(request: Request, x: Form, indices: Form, updates: Form, reductio
     depth, around = indices.shape[-1], len(indices.shape) - 1
     if not isinstance(depth, int):
         raise NotLowered("how many axes an index has is only known later")
+    if depth > len(x.shape):
+        raise NotLowered(f"an index of {depth} axes does not fit rank {len(x.shape)}")
+    for size, found in zip(updates.shape, (*indices.shape[:-1], *x.shape[depth:]), strict=True):
+        request.agree(size, found)
 
     def target(names: Index, wanted: Sequence[Size]) -> Index:
         return (*wanted, *names[around:])

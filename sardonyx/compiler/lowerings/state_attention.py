@@ -35,9 +35,12 @@ def linear_attention(
     """o = scale q'S, where S decays and takes in the outer product of each key and value."""
     batch, steps, _ = query.shape
     depth, width = _size(key, kv_num_heads), _size(value, kv_num_heads)
-    for form in (key, value):
-        request.agree(batch, form.shape[0])
-        request.agree(steps, form.shape[1])
+    if q_num_heads % kv_num_heads:
+        raise NotLowered(f"{q_num_heads} query heads are no multiple of {kv_num_heads} key heads")
+    for form in (key, value, decay, beta):
+        if form is not None:
+            request.agree(batch, form.shape[0])
+            request.agree(steps, form.shape[1])
     request.agree(query.shape[2], q_num_heads * depth)
     state = (batch, kv_num_heads, depth, width)
     if past is not None:
@@ -65,7 +68,7 @@ def linear_attention(
 
 def _size(form: Form, heads: int) -> int:
     size = form.shape[2]
-    if not isinstance(size, int) or size % heads:
+    if not isinstance(size, int) or heads < 1 or size % heads:
         raise NotLowered("the size of heads is not known")
     return size // heads
 
