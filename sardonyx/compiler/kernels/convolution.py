@@ -54,6 +54,8 @@ from sardonyx.loops.nodes import (
 from sardonyx.loops.rewrite import merge_axes
 
 G, C = "%g", "%ch"
+DEPTH = 32
+"""Products of a piece of a sum: errors grow from one convolution to the next."""
 USUAL_WIDTH = 28
 """Pixels of a row, to choose a tile where nobody knows."""
 
@@ -274,4 +276,4 @@ def _one_tile(
         return guarded(place, problem.columns, tile, made)
 
     steps = [*problem.steps, (C, problem.depth)]
-    return tile_statements(tile, steps, left, right, store, problem.arithmetic)
+    return tile_statements(tile, steps, left, right, store, problem.arithmetic, DEPTH)

@@ -1,18 +1,19 @@
 """The register tile: the one building block of all products.
 
 mr rows by nv vectors of accumulators stay in registers while all k products are added; then the
-epilogue is applied and the result stored. The right side lies packed in panels of nr columns.
+epilogue is applied and the result stored. The right side lies packed in panels of nr columns. A
+sum of float32 is taken in pieces, which keeps rounding errors low.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.targets import Target
-from sardonyx.dims import Size, symbol
+from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import nest
 from sardonyx.loops.nodes import (
@@ -21,19 +22,25 @@ from sardonyx.loops.nodes import (
     Dot,
     Guard,
     Kind,
+    Let,
     Loop,
     Read,
     Register,
     Statement,
     Update,
     Value,
+    Whole,
     dtype_of,
 )
 
+Steps = Sequence[tuple[str, Size]]
+"""Loops: their variables and extents, the outermost first."""
 Pixel = Callable[[Size, tuple[Size, ...], Size], Value]
 """An image's element at batch, place along spatial axes, and channel."""
-ACCUMULATORS = "acc"
-ROW, VECTOR, LANE = "%r", "%c", "%l"
+ACCUMULATORS, PIECE = "acc", "piece"
+ROW, VECTOR, LANE, CHUNK, WITHIN = "%r", "%c", "%l", "%chunk", "%within"
+DEPTH = 128
+"""Products at most that are added up before their sum is added to the others'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +115,57 @@ def waste(size: Size, step: int) -> float:
 
 def tile_statements(
     tile: Tile,
-    steps: Sequence[tuple[str, Size]],
+    steps: Steps,
     left: Callable[[Size], Value],
     right: Callable[[Size], Value],
     store: Callable[[Size, Size], tuple[Statement, ...]],
     arithmetic: Arithmetic = FLOATS,
+    depth: int = DEPTH,
 ) -> list[Statement]:
-    """One tile: `left(row) * right(column)` added up over `steps`, then `store(row, column)`."""
+    """One tile: `left(row) * right(column)` added up over `steps`, then `store(row, column)`.
+
+    Sums of float32 are taken in pieces of at most `depth` products.
+    """
     row, column = symbol(ROW), symbol(VECTOR) * tile.lanes + symbol(LANE)
-    update = Update(
-        ACCUMULATORS, "add", arithmetic.multiply(left(row), right(column)), (row, column)
-    )
-    return [
-        Register(ACCUMULATORS, arithmetic.dtype, (tile.mr, tile.nr), 0, lanes=True),
-        *nest(steps, over_tile(tile, (update,))),
-        *over_tile(tile, store(row, column)),
-    ]
+    multiplied = arithmetic.multiply(left(row), right(column))
+    single = [step for step in steps if step[1] == 1]
+    longer = [step for step in steps if step[1] != 1]
+    floats = arithmetic.dtype is DataType.FLOAT
+    pieces = _cut(longer, depth) if longer and floats else _Pieces((), longer)
+
+    def add(register: str, value: Value) -> tuple[Statement, ...]:
+        return over_tile(tile, (Update(register, "add", value, (row, column)),))
+
+    def clear(register: str) -> Register:
+        return Register(register, arithmetic.dtype, (tile.mr, tile.nr), 0, lanes=True)
+
+    sums = nest(pieces.inner, add(ACCUMULATORS, multiplied))
+    if pieces.outer:
+        products = nest(pieces.inner, (*pieces.names, *add(PIECE, multiplied)))
+        total = add(ACCUMULATORS, Read(PIECE, arithmetic.dtype, (row, column)))
+        sums = nest(pieces.outer, (clear(PIECE), *products, *total))
+    return [clear(ACCUMULATORS), *nest(single, sums), *over_tile(tile, store(row, column))]
+
+
+class _Pieces(NamedTuple):
+    """Loops over the pieces of a sum, those within a piece, and names made of both's variables."""
+
+    outer: Steps
+    inner: Steps
+    names: tuple[Let, ...] = ()
+
+
+def _cut(steps: Steps, depth: int) -> _Pieces:
+    """Pieces of `depth` products at most: the last few loops, or parts of the last one."""
+    for first in range(min(1, len(steps) - 1), len(steps)):
+        size = product([extent for _, extent in steps[first:]])
+        if isinstance(size, int) and size <= depth:
+            return _Pieces(steps[:first], steps[first:])
+    name, extent = steps[-1]
+    here = minimum(depth, extent - symbol(CHUNK) * depth)
+    place = Let(name, Whole(symbol(CHUNK) * depth + symbol(WITHIN)))
+    outer = [*steps[:-1], (CHUNK, ceil_divide(extent, depth))]
+    return _Pieces(outer, [(WITHIN, here)], (place,))
 
 
 def over_tile(tile: Tile, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
