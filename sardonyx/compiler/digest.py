@@ -50,7 +50,8 @@ def digest_file(path: Path) -> str:
 
 def image_key(identity: str, specialize: bool, target: Target) -> str:
     """The name of a model's image: whatever changes the image changes it."""
-    return digest_parts([identity, str(specialize), VERSION, _sources(), *code_identity(target)])
+    choices = str(specialize), str(target.narrow)
+    return digest_parts([identity, *choices, VERSION, _sources(), *code_identity(target)])
 
 
 @cache

@@ -113,5 +113,5 @@ def _emit_modules(kernels: Sequence[Kernel], target: Target) -> Iterator[str]:
         module = ir.Module("program")
         for number, kernel in enumerate(kernels[start : start + KERNELS_EACH], start):
             verify(kernel)
-            emit_kernel(module, f"kernel{number}", kernel, target.lanes, dots=target.dots)
+            emit_kernel(module, f"kernel{number}", kernel, target)
         yield str(module) + ("" if start else _RUN)

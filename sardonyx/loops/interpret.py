@@ -191,10 +191,19 @@ class _Machine:
                 return _cast(parts[0], dtype)
             case Bits(_, dtype):
                 return np.asarray(parts[0]).view(dtype.numpy)[()]
-            case Dot():
-                left, right = (np.int32(part).tobytes() for part in parts)
-                factors = (np.frombuffer(left, np.uint8), np.frombuffer(right, np.int8))
-                return np.int32(np.dot(*(factor.astype(np.int32) for factor in factors)))
+            case Dot(dtype=dtype):
+                return _dot(np.int32(parts[0]), np.int32(parts[1]), dtype)
+
+
+def _dot(left: np.int32, right: np.int32, dtype: DataType) -> Number:
+    """The parts of two words multiplied and added up."""
+    kinds = (DataType.UINT8, DataType.INT8)
+    if dtype is DataType.FLOAT:
+        kinds = (DataType.BFLOAT16, DataType.BFLOAT16)
+    words = zip((left, right), kinds, strict=True)
+    parts = [np.frombuffer(word.tobytes(), kind.numpy).astype(dtype.numpy) for word, kind in words]
+    total: Number = np.dot(*parts)
+    return total
 
 
 def _cast(number: Number, dtype: DataType) -> Number:

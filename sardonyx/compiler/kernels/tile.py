@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.compiler.kernels.words import BYTES, pack_words
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
 from sardonyx.dtypes import DataType
@@ -37,6 +38,10 @@ Steps = Sequence[tuple[str, Size]]
 """Loops: their variables and extents, the outermost first."""
 Pixel = Callable[[Size, tuple[Size, ...], Size], Value]
 """An image's element at batch, place along spatial axes, and channel."""
+FEW_ROWS = 2
+"""Rows of a product that is bound by memory."""
+MANY_COLUMNS = 64
+"""Columns of a product that pay for rounding its left side."""
 ACCUMULATORS, PIECE = "acc", "piece"
 ROW, VECTOR, LANE, CHUNK, WITHIN = "%r", "%c", "%l", "%chunk", "%within"
 DEPTH = 128
@@ -59,15 +64,33 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The type that products are added up in; `words`: factors are four bytes in an int32."""
+    """The type that products are added up in, and that of factors which lie in words."""
 
     dtype: DataType = DataType.FLOAT
-    words: bool = False
+    narrow: DataType | None = None
+    """Of the left side: UINT8, by INT8 on the right, or BFLOAT16."""
+
+    @property
+    def words(self) -> bool:
+        """Whether several factors lie in a word."""
+        return self.narrow is not None
+
+    @property
+    def parts(self) -> int:
+        """Factors that are multiplied at once."""
+        return 1 if self.narrow is None else BYTES // self.narrow.numpy.itemsize
+
+    def pack(self, matrix: NDArray[Any]) -> NDArray[Any]:
+        """The right side, [..., K, N], as its factors are read."""
+        if self.narrow is DataType.BFLOAT16:
+            with np.errstate(over="ignore"):
+                matrix = matrix.astype(self.narrow.numpy)
+        return matrix if self.narrow is None else pack_words(matrix)
 
     def multiply(self, left: Value, right: Value) -> Value:
-        """The product of two factors, or the sum of those of their bytes."""
+        """The product of two factors, or the sum of those of their parts."""
         if self.words:
-            return Dot(left, right)
+            return Dot(left, right, self.dtype)
         wide = [x if dtype_of(x) is self.dtype else Cast(x, self.dtype) for x in (left, right)]
         return Binary("mul", *wide)
 
@@ -75,9 +98,24 @@ class Arithmetic:
 FLOATS = Arithmetic()
 
 
+PAIRS = Arithmetic(narrow=DataType.BFLOAT16)
+
+
 def arithmetic_of(left: DataType, right: DataType, dtype: DataType) -> Arithmetic:
     """How products of elements are computed."""
-    return Arithmetic(dtype, (left, right) == (DataType.UINT8, DataType.INT8))
+    return Arithmetic(dtype, left if (left, right) == (DataType.UINT8, DataType.INT8) else None)
+
+
+def suits_pairs(rows: Size, columns: Size, dtype: DataType, target: Target) -> bool:
+    """Whether a product by constants may round its factors to bfloat16, and gains by it.
+
+    Without an instruction for pairs only a few rows do, which wait for the constants to be read.
+    """
+    if not target.narrow or dtype is not DataType.FLOAT:
+        return False
+    few = isinstance(rows, int) and rows <= FEW_ROWS
+    many = isinstance(columns, int) and columns >= MANY_COLUMNS
+    return few or (target.pairs and many)
 
 
 def choose_tile(
