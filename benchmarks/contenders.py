@@ -29,6 +29,7 @@ class Job:
     name: str = ""
     threads: int = 1
     target: str = ""
+    precision: str = "highest"
     cache: str = ""
     """A folder for what a runtime keeps between processes."""
 
@@ -43,12 +44,15 @@ def open_sardonyx(job: Job) -> Bind:
 
     options = sx.SessionOptions()
     options.intra_op_num_threads = job.threads
+    options.add_session_config_entry("sardonyx.precision", job.precision)
     if job.target:
         from sardonyx.compiler.program import compile_model
         from sardonyx.runtime.prepare import optimize_model
 
         model = optimize_model(sx.load(job.path), options, None)
-        program = compile_model(model, target=job.target, threads=job.threads)
+        program = compile_model(
+            model, target=job.target, threads=job.threads, precision=job.precision
+        )
         return lambda feeds: lambda: program.run(feeds)
     session = sx.InferenceSession(job.path, options, [NATIVE])
     if session.get_providers() != [NATIVE]:
