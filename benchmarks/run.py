@@ -53,8 +53,8 @@ PEERS = ("onnxruntime", "openvino", "torch")
 KEEPING = ("sardonyx", "openvino")
 """Runtimes that keep what they compiled for the next process."""
 TOLERANCE = 1e-3
-NARROW_TOLERANCE = 0.1
-"""With a lower precision, which some models of random weights multiply from layer to layer."""
+NARROW_TOLERANCE = 0.2
+"""With a lower precision: networks of random weights make errors grow from layer to layer."""
 
 
 @dataclass(frozen=True)
