@@ -23,12 +23,11 @@ NATIVE = "CPUExecutionProvider"
 
 @dataclass(frozen=True)
 class Job:
-    """What to open: a file, the benchmark's name for it, how many threads, what to compile for."""
+    """What to open: a file, the benchmark's name for it, how many threads."""
 
     path: str
     name: str = ""
     threads: int = 1
-    target: str = ""
     precision: str = "highest"
     cache: str = ""
     """A folder for what a runtime keeps between processes."""
@@ -45,15 +44,6 @@ def open_sardonyx(job: Job) -> Bind:
     options = sx.SessionOptions()
     options.intra_op_num_threads = job.threads
     options.add_session_config_entry("sardonyx.precision", job.precision)
-    if job.target:
-        from sardonyx.compiler.program import compile_model
-        from sardonyx.runtime.prepare import optimize_model
-
-        model = optimize_model(sx.load(job.path), options, None)
-        program = compile_model(
-            model, target=job.target, threads=job.threads, precision=job.precision
-        )
-        return lambda feeds: lambda: program.run(feeds)
     session = sx.InferenceSession(job.path, options, [NATIVE])
     if session.get_providers() != [NATIVE]:
         raise RuntimeError(f"the model runs on {', '.join(session.get_providers())}")

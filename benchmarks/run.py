@@ -71,11 +71,6 @@ class Plan:
     start: bool
 
     @property
-    def compiled_for(self) -> tuple[str, str]:
-        """What sardonyx compiles for: a target, and a precision."""
-        return self.target, self.precision
-
-    @property
     def tolerance(self) -> float:
         """The largest error of a result that is right."""
         return TOLERANCE if self.precision == "highest" else NARROW_TOLERANCE
@@ -132,10 +127,11 @@ class Measurement:
         with ExitStack() as stack:
             contenders = []
             for runtime in self.plan.runtimes:
-                contender = Contender(runtime, threads, self.plan.limit, cache)
+                plan = self.plan
+                contender = Contender(runtime, threads, plan.limit, cache, plan.target)
                 contenders.append(stack.enter_context(contender))
                 try:
-                    contender.open(self.model.path, self.model.name, *self.plan.compiled_for)
+                    contender.open(self.model.path, self.model.name, plan.precision)
                 except LostError as lost:
                     self._problem(runtime, str(lost), threads=threads)
             for label, inputs in self._inputs.items():
@@ -214,8 +210,8 @@ class Measurement:
             self._results.add(title, row)
 
     def _start(self, runtime: str, threads: int, cache: Path, inputs: Path) -> Row:
-        with Contender(runtime, threads, self.plan.limit, cache) as item:
-            opened = item.open(self.model.path, self.model.name, *self.plan.compiled_for)
+        with Contender(runtime, threads, self.plan.limit, cache, self.plan.target) as item:
+            opened = item.open(self.model.path, self.model.name, self.plan.precision)
             (first, *_) = item.call(inputs)
             return {
                 CREATION: opened["create"],
@@ -282,7 +278,9 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=15, help="at most, for each case")
     parser.add_argument("--limit", type=float, default=300, help="seconds to open, or of a call")
     parser.add_argument("--peers", default=",".join(PEERS), help="torch-compile is one too")
-    parser.add_argument("--target", default="", help="such as avx2; runs it without a session")
+    parser.add_argument(
+        "--target", default="", help="such as avx2; OpenVINO and PyTorch are held to avx2 too"
+    )
     parser.add_argument("--precision", default="highest", help="of sardonyx, such as medium")
     parser.add_argument("--exporter", choices=EXPORTERS, default="dynamo")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="of the models")

@@ -5,7 +5,7 @@ import numpy as np
 import sardonyx as sx
 from sardonyx.compiler.build import Step
 from sardonyx.compiler.compile import build_parts
-from sardonyx.compiler.emit_engine import host_target
+from sardonyx.compiler.host import host_target
 from sardonyx.compiler.plan import Lifetime, arrange
 from sardonyx.compiler.program import Program, compile_model
 from sardonyx.compiler.segment import Segment

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 import sardonyx as sx
 from sardonyx.compiler.build import Step
 from sardonyx.compiler.compile import build_parts
-from sardonyx.compiler.emit_engine import host_target
 from sardonyx.compiler.forms import Source
+from sardonyx.compiler.host import host_target
 from sardonyx.compiler.kernels.reader import Packed, Place, Status
 from sardonyx.compiler.program import compile_model
 from sardonyx.compiler.targets import Target

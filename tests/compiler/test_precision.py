@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import sardonyx as sx
 from sardonyx.compiler.digest import image_key
-from sardonyx.compiler.emit_engine import host_features
+from sardonyx.compiler.host import host_features
 from sardonyx.compiler.program import compile_model
 from sardonyx.compiler.targets import GENERIC, TARGETS, allowing
 from sardonyx.dtypes import DataType
