@@ -42,7 +42,7 @@ def test_long_sums_keep_their_digits(depth: int, target: str | None) -> None:
         (found,) = made.run({"x": x})
         exact = np.maximum(x.astype(np.float64) @ weights, 0)
         error = np.sqrt(np.mean((found - exact) ** 2) / np.mean(np.square(exact)))
-        assert error < 3.5e-7
+        assert error < 6e-7
 
 
 def test_rows_do_not_depend_on_each_other() -> None:
