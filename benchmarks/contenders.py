@@ -28,6 +28,7 @@ class Job:
     path: str
     name: str = ""
     threads: int = 1
+    precision: str = "highest"
     cache: str = ""
     """A folder for what a runtime keeps between processes."""
 
@@ -42,6 +43,7 @@ def open_sardonyx(job: Job) -> Bind:
 
     options = sx.SessionOptions()
     options.intra_op_num_threads = job.threads
+    options.add_session_config_entry("sardonyx.precision", job.precision)
     session = sx.InferenceSession(job.path, options, [NATIVE])
     if session.get_providers() != [NATIVE]:
         raise RuntimeError(f"the model runs on {', '.join(session.get_providers())}")

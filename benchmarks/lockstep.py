@@ -103,10 +103,12 @@ class Contender:
         code = self._process.wait(10)
         return f"crashed with signal {-code}" if code < 0 else f"crashed with status {code}"
 
-    def open(self, path: Path, name: str = "") -> dict[str, float]:
+    def open(self, path: Path, name: str = "", precision: str = "highest") -> dict[str, float]:
         """Make a session; seconds of the import and of making it."""
         job = {"path": str(path), "name": name, "threads": self._threads}
-        if self.runtime != "sardonyx" and self._cache is not None:
+        if self.runtime == "sardonyx":
+            job["precision"] = precision
+        elif self._cache is not None:
             job["cache"] = str(self._cache)
         return self.ask(do="open", runtime=self.runtime, job=job)
 

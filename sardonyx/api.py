@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from sardonyx.errors import InputError, UnsupportedError
+from sardonyx.errors import InputError
 from sardonyx.format import save as format_save
 from sardonyx.format.outline import outline
 from sardonyx.graph import Model
@@ -12,9 +12,6 @@ from sardonyx.passes.stages import STAGES, model_after
 
 if TYPE_CHECKING:
     from sardonyx.runtime.compiled import CompiledModel
-
-PRECISIONS = ("highest",)
-"""How exact float32 is: `highest` computes as the model says, in float32."""
 
 
 def compile(
@@ -26,8 +23,10 @@ def compile(
 ) -> "CompiledModel":
     """A model (a path, bytes or a `Model`) as a function of its inputs, in native code.
 
-    `target` is a processor this machine can stand in for, by default the machine itself. `threads`
-    are by default as many as it has.
+    `precision` is what products of float32 may lose: nothing (`highest`, and so far `high`), or the
+    lower half of their factors (`medium`: bfloat16, added up in float32). `target` is a processor
+    this machine can stand in for, by default the machine itself. `threads` are by default as many
+    as it has.
 
     >>> import numpy as np
     >>> import sardonyx as sx
@@ -35,10 +34,6 @@ def compile(
     >>> classify(np.zeros((2, 64), np.float32)).shape
     (2, 10)
     """
-    if precision not in PRECISIONS:
-        raise UnsupportedError(
-            f"there is no precision '{precision}'", hint=f"choose one of: {', '.join(PRECISIONS)}"
-        )
     if threads is not None and threads < 1:
         raise InputError(f"a program cannot run on {threads} threads", hint="use 1 or more")
     from sardonyx.compiler.program import compile_model
@@ -47,7 +42,8 @@ def compile(
     from sardonyx.runtime.prepare import read_model
 
     opened = read_model(model, SessionOptions())
-    return CompiledModel(opened, compile_model(opened, target=target, threads=threads))
+    program = compile_model(opened, target=target, threads=threads, precision=precision)
+    return CompiledModel(opened, program)
 
 
 def save(

@@ -22,6 +22,11 @@ Threads = Annotated[
     int | None, typer.Option("--threads", min=1, max=1024, help="How many threads a run may use.")
 ]
 
+Precision = Annotated[
+    str | None,
+    typer.Option("--precision", help="What products of float32 may lose: highest, high or medium."),
+]
+
 
 def run(
     model: ModelPath,
@@ -35,6 +40,7 @@ def run(
     ] = None,
     provider: Provider = None,
     threads: Threads = None,
+    precision: Precision = None,
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
@@ -42,7 +48,8 @@ def run(
     from sardonyx.cli.run import run_model
     from sardonyx.cli.session import Request
 
-    request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed, threads)
+    given = tuple(input or ()), tuple(dim or ())
+    request = Request(model, *given, provider, seed, threads, precision=precision)
     run_model(request, output, intermediates, as_json=json)
 
 
@@ -61,6 +68,7 @@ def bench(
         int | None, typer.Option(min=1, help="The size of the inputs' first dimension.")
     ] = None,
     provider: Provider = None,
+    precision: Precision = None,
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
@@ -69,7 +77,8 @@ def bench(
     from sardonyx.cli.peers import read_names
     from sardonyx.cli.session import Request
 
-    request = Request(model, tuple(input or ()), tuple(dim or ()), provider, seed, threads, batch)
+    given = tuple(input or ()), tuple(dim or ())
+    request = Request(model, *given, provider, seed, threads, batch, precision)
     bench_model(request, runs, warmups, read_names(against or []), as_json=json)
 
 

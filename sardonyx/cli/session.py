@@ -13,6 +13,7 @@ from sardonyx.errors import InputError, SardonyxError
 from sardonyx.passes.summarize import dynamic_dimensions
 from sardonyx.runtime.inputs import FILLS, parse_value, read_arrays, read_input
 from sardonyx.runtime.inputs import required_inputs as inputs_of
+from sardonyx.runtime.targeting import PRECISION
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Request:
     seed: int = 0
     threads: int | None = None
     batch: int | None = None
+    precision: str | None = None
 
     def feeds(self, model: sx.Model) -> dict[str, Any]:
         """A value for each input of the model."""
@@ -56,11 +58,13 @@ class Request:
             raise type(error)(error.what, where=error.where, hint=hint) from error
 
     def session(self, model: sx.Model, options: sx.SessionOptions | None = None) -> Any:
-        """A session for the model, with the provider and the threads asked for."""
+        """A session for the model, with the provider, threads and precision asked for."""
         providers = None if self.provider is None else [self.provider]
         chosen = options or sx.SessionOptions()
         if self.threads is not None:
             chosen.intra_op_num_threads = self.threads
+        if self.precision is not None:
+            chosen.add_session_config_entry(PRECISION, self.precision)
         with waiting(f"preparing {self.path.name}"):
             return sx.InferenceSession(model, chosen, providers)
 

@@ -51,7 +51,8 @@ def digest_file(path: Path) -> str:
 def image_key(identity: str, specialize: bool, target: Target) -> str:
     """The name of a model's image: whatever changes the image changes it."""
     made_by = VERSION, _sources(), *llvm_identity()
-    return digest_parts([identity, str(specialize), target.name, *made_by, *host_identity()])
+    choices = str(specialize), target.name, str(target.narrow)
+    return digest_parts([identity, *choices, *made_by, *host_identity()])
 
 
 @cache

@@ -1,10 +1,10 @@
-"""Sums of four products of bytes in every lane."""
+"""Sums of products of the parts of words in every lane: four of bytes, or two of bfloat16."""
 
 import platform
 from typing import Any
 
 from sardonyx.compiler import emit_ir as ir
-from sardonyx.compiler.emit_math import declare, like, splat
+from sardonyx.compiler.emit_math import declare, intrinsic, like, splat
 
 _PAIRS = {
     4: "llvm.x86.sse2.pmadd.wd",
@@ -24,6 +24,27 @@ def emit_dot(b: ir.IRBuilder, left: Any, right: Any, total: Any) -> Any:
     for part in range(2):
         total = b.add(total, _pairs(b, _low(b, left, part), _signed(b, right, part), lanes))
     return total
+
+
+def emit_pairs(b: ir.IRBuilder, left: Any, right: Any, total: Any) -> Any:
+    """`total` plus the products of both bfloat16 of left and right, in float32."""
+    lanes = left.type.count if isinstance(left.type, ir.VectorType) else 1
+    if lanes == 16 and b.module.pairs:
+        halves = ir.VectorType(ir.BrainType(), 2 * lanes)
+        name = "llvm.x86.avx512bf16.dpbf16ps.512"
+        function = declare(b.module, name, total.type, [total.type, halves, halves])
+        return b.call(function, [total, b.bitcast(left, halves), b.bitcast(right, halves)])
+    for part in range(2):
+        factors = [_float(b, word, part, total.type) for word in (left, right)]
+        total = intrinsic(b, "llvm.fmuladd", *factors, total)
+    return total
+
+
+def _float(b: ir.IRBuilder, word: Any, part: int, type_: Any) -> Any:
+    """The float32 whose upper half is one half of a word."""
+    upper = splat(word.type, 0xFFFF0000)
+    bits = b.and_(word, upper) if part else b.shl(word, splat(word.type, 16))
+    return b.bitcast(bits, type_)
 
 
 def _low(b: ir.IRBuilder, word: Any, part: int) -> Any:

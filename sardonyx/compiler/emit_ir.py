@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sardonyx.compiler.emit_types import (
+    BrainType,
     Constant,
     DoubleType,
     FloatType,
@@ -25,9 +26,9 @@ from sardonyx.compiler.emit_types import (
 )
 
 __all__ = [
-    "Block", "Constant", "DoubleType", "FloatType", "Function", "FunctionType", "HalfType",
-    "IRBuilder", "IntType", "Module", "Phi", "PointerType", "Type", "Undefined", "Value",
-    "VectorType", "VoidType",
+    "Block", "BrainType", "Constant", "DoubleType", "FloatType", "Function", "FunctionType",
+    "HalfType", "IRBuilder", "IntType", "Module", "Phi", "PointerType", "Type", "Undefined",
+    "Value", "VectorType", "VoidType",
 ]  # fmt: skip
 
 _INTEGER_RELATIONS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
@@ -135,12 +136,12 @@ class Function(Value):
 
 
 class Module:
-    """Functions by name, and of their target: its lanes, and whether it adds products of bytes."""
+    """Functions by name, and of their target: its lanes, and which sums of products it has."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
         self.lanes = 0
-        self.dots = False
+        self.dots = self.pairs = False
         self.globals: dict[str, Function] = {}
 
     def __str__(self) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_access import Access, Lane
-from sardonyx.compiler.emit_dot import emit_dot
-from sardonyx.compiler.emit_math import declare, intrinsic, splat
+from sardonyx.compiler.emit_dot import emit_dot, emit_pairs
+from sardonyx.compiler.emit_math import declare, intrinsic, like, splat
 from sardonyx.compiler.emit_values import (
+    F32,
     I32,
     I64,
     TYPES,
@@ -25,6 +26,7 @@ from sardonyx.compiler.emit_values import (
     is_float,
     neutral,
 )
+from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import (
@@ -66,11 +68,10 @@ LINE = 64
 """Bytes of a cache line."""
 
 
-def emit_kernel(
-    module: ir.Module, name: str, kernel: Kernel, lanes: int, *, dots: bool = False
-) -> ir.Function:
+def emit_kernel(module: ir.Module, name: str, kernel: Kernel, target: Target) -> ir.Function:
     """Define a function in a module, which remembers what its target has."""
-    module.lanes, module.dots = lanes, dots
+    lanes = module.lanes = target.lanes
+    module.dots, module.pairs = target.dots, target.pairs
     signature = ir.FunctionType(ir.VoidType(), [I64.as_pointer(), I64, I64])
     function = ir.Function(module, signature, name)
     _Emitter(function, kernel, lanes).run()
@@ -338,7 +339,8 @@ class _Emitter(Access):
             left, right = (
                 self.widened(self.value(part), old.type) for part in operands(update.value)
             )
-            result = emit_dot(self.b, left, right, old)
+            emit = emit_pairs if register.dtype is DataType.FLOAT else emit_dot
+            result = emit(self.b, left, right, old)
         else:
             result = value = self.widened(self.value(update.value), old.type)
             if update.combine != "set":
@@ -409,6 +411,8 @@ class _Emitter(Access):
                 return emit_cast(self.b, dtype_of(operand), dtype, parts[0])
             case Bits(operand, dtype):
                 return emit_bits(self.b, dtype_of(operand), dtype, parts[0])
+            case Dot(dtype=DataType.FLOAT):
+                return emit_pairs(self.b, parts[0], parts[1], splat(like(parts[0].type, F32), 0.0))
             case Dot():
                 return emit_dot(self.b, parts[0], parts[1], splat(parts[0].type, 0))
 

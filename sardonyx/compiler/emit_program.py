@@ -115,8 +115,7 @@ class Assembly:
     def add(self, kernel: Kernel) -> None:
         """Emit a kernel; the first is called `kernel0`, the next `kernel1`."""
         verify(kernel)
-        target = self._target
-        emit_kernel(self._module, f"kernel{self._added}", kernel, target.lanes, dots=target.dots)
+        emit_kernel(self._module, f"kernel{self._added}", kernel, self._target)
         self._added += 1
         if self._added % KERNELS_EACH == 0:
             self._start()

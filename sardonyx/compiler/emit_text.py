@@ -13,7 +13,7 @@ def llvm_text(kernels: Sequence[Kernel], target: Target) -> str:
     """A module of the kernels (`kernel0`, ...) as they are emitted, before LLVM works on it."""
     module = ir.Module("program")
     for number, kernel in enumerate(kernels):
-        emit_kernel(module, f"kernel{number}", kernel, target.lanes)
+        emit_kernel(module, f"kernel{number}", kernel, target)
     return str(module)
 
 

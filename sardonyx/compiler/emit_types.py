@@ -62,6 +62,15 @@ class HalfType(Type):
         super().__init__("half")
 
 
+class BrainType(Type):
+    """bfloat16, which only a processor's own instructions take."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("bfloat")
+
+
 class FloatType(Type):
     """float32."""
 

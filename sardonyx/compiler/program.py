@@ -25,6 +25,7 @@ from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.segment import Native, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
+from sardonyx.compiler.targets import allowing
 from sardonyx.compiler.threads import POOL, Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
@@ -296,6 +297,8 @@ class Settings:
     """Where random operators begin."""
     watching: Callable[[], AbstractContextManager[None]] = nullcontext
     """Open while a program is made, which may take long."""
+    precision: str = "highest"
+    """One of `targets.PRECISIONS`."""
 
     def open(
         self, read: Callable[[], Model], identity: str, *, specialize: bool = True
@@ -304,7 +307,7 @@ class Settings:
 
         A model with operators of the user's own is never cached: their code has no identity.
         """
-        target = host_target(self.target)
+        target = allowing(host_target(self.target), self.precision)
 
         def make() -> Image | Wanted:
             # The front end takes longer to import than an image takes to load.
@@ -349,6 +352,7 @@ class Settings:
 def compile_model(
     model: Model, *, target: str | None = None, threads: int | None = None,
     catalog: Catalog | None = None, cache: Cache | None = None, seed: int | None = None,
+    precision: str = "highest",
 ) -> Program | Specialized:  # fmt: skip
     """Compile a model for this machine, or for a lower target that it runs too.
 
@@ -361,4 +365,4 @@ def compile_model(
     >>> program.run({"x": np.array([1, -2], np.float32)})[0].tolist(), program.kernels
     ([2.0, 0.0], 1)
     """
-    return Settings(target, threads, catalog, cache, seed).compile(model)
+    return Settings(target, threads, catalog, cache, seed, precision=precision).compile(model)

@@ -23,6 +23,10 @@ class Target:
     features: str
     dots: bool = False
     """Whether an instruction adds four products of bytes to each lane."""
+    pairs: bool = False
+    """Whether an instruction adds two products of bfloat16 to each lane."""
+    narrow: bool = False
+    """Whether products may round their factors to bfloat16: what is asked for, not what it has."""
     first_cache: int = 32 << 10
     second_cache: int = 512 << 10
 
@@ -34,7 +38,10 @@ AVX512 = Target(
     second_cache=1 << 20,
 )  # fmt: skip
 AVX512_VNNI = replace(AVX512, name="avx512vnni", needs=(*AVX512.needs, "avx512vnni"), dots=True)
-TARGETS = (AVX512_VNNI, AVX512, AVX2, GENERIC)
+AVX512_BF16 = replace(
+    AVX512_VNNI, name="avx512bf16", needs=(*AVX512_VNNI.needs, "avx512bf16"), pairs=True
+)
+TARGETS = (AVX512_BF16, AVX512_VNNI, AVX512, AVX2, GENERIC)
 """Best first."""
 
 
@@ -54,3 +61,20 @@ def choose_target(features: frozenset[str], name: str | None = None) -> Target:
     raise UnsupportedError(
         f"this processor does not run the target '{name}'", hint=f"it runs: {known}"
     )
+
+
+PRECISIONS = ("highest", "high", "medium")
+"""What products of float32 may lose, the least first."""
+
+
+def allowing(target: Target, precision: str) -> Target:
+    """A target whose products may be as inexact as a precision allows.
+
+    >>> allowing(GENERIC, "medium").narrow, allowing(GENERIC, "high").narrow
+    (True, False)
+    """
+    if precision not in PRECISIONS:
+        raise UnsupportedError(
+            f"there is no precision '{precision}'", hint=f"choose one of: {', '.join(PRECISIONS)}"
+        )
+    return replace(target, narrow=precision == "medium")

@@ -130,13 +130,17 @@ class _Machine:
                 register = self.registers[name]
                 register[at] = BINARY[combine](register[at], self.value(value))
             case Store(buffer, indices, value):
-                memory = self.memories[buffer.memory]
-                memory[self.offset(buffer, indices)] = self.value(value)
+                self.elements(buffer)[self.offset(buffer, indices)] = self.value(value)
 
     def size(self, size: Size) -> int:
         value = size.substitute(self.names) if isinstance(size, Expression) else size
         assert isinstance(value, int), f"{size} has a name without a value"
         return value
+
+    def elements(self, buffer: Buffer) -> NDArray[Any]:
+        """Memory by the type that a buffer says its elements have."""
+        memory, dtype = self.memories[buffer.memory], buffer.dtype.numpy
+        return memory if memory.dtype == dtype else memory.view(dtype)
 
     def offset(self, buffer: Buffer, indices: tuple[Size, ...]) -> int:
         total = 0
@@ -150,7 +154,7 @@ class _Machine:
     def pick(self, buffer: Buffer, indices: list[int], report: Buffer | None) -> Number:
         extents = [self.size(extent) for extent in buffer.shape]
         if all(0 <= at < extent for at, extent in zip(indices, extents, strict=True)):
-            return self.memories[buffer.memory][self.offset(buffer, tuple(indices))]
+            return self.elements(buffer)[self.offset(buffer, tuple(indices))]
         if report is not None:
             self.memories[report.memory][0] = 1
         return buffer.dtype.numpy.type(0)
@@ -176,7 +180,7 @@ class _Machine:
             case Whole(size):
                 return np.int64(self.size(size))
             case Load(buffer, indices):
-                return self.memories[buffer.memory][self.offset(buffer, indices)]
+                return self.elements(buffer)[self.offset(buffer, indices)]
             case Pick(buffer, _, report):
                 return self.pick(buffer, [int(part) for part in parts], report)
             case Read(register, _, indices):
@@ -191,10 +195,19 @@ class _Machine:
                 return _cast(parts[0], dtype)
             case Bits(_, dtype):
                 return np.asarray(parts[0]).view(dtype.numpy)[()]
-            case Dot():
-                left, right = (np.int32(part).tobytes() for part in parts)
-                factors = (np.frombuffer(left, np.uint8), np.frombuffer(right, np.int8))
-                return np.int32(np.dot(*(factor.astype(np.int32) for factor in factors)))
+            case Dot(dtype=dtype):
+                return _dot(np.int32(parts[0]), np.int32(parts[1]), dtype)
+
+
+def _dot(left: np.int32, right: np.int32, dtype: DataType) -> Number:
+    """The parts of two words multiplied and added up."""
+    kinds = (DataType.UINT8, DataType.INT8)
+    if dtype is DataType.FLOAT:
+        kinds = (DataType.BFLOAT16, DataType.BFLOAT16)
+    words = zip((left, right), kinds, strict=True)
+    parts = [np.frombuffer(word.tobytes(), kind.numpy).astype(dtype.numpy) for word, kind in words]
+    total: Number = np.dot(*parts)
+    return total
 
 
 def _cast(number: Number, dtype: DataType) -> Number:

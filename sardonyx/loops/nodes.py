@@ -135,13 +135,15 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """The sum of four products: bytes of one int32, without sign, by those of another, with sign.
+    """The sum of the products of two int32's parts, as a `dtype`.
 
-    The sum is an int32 and always exact.
+    INT32: four bytes, without sign, by four with sign; the sum is always exact. FLOAT: two bfloat16
+    by two others, in float32.
     """
 
     left: "Value"
     right: "Value"
+    dtype: DataType = DataType.INT32
 
 
 Value = Constant | Whole | Load | Pick | Read | Unary | Binary | Select | Cast | Bits | Dot
@@ -250,12 +252,10 @@ def dtype_of(value: Value) -> DataType:
     """
     while True:
         match value:
-            case Constant() | Cast() | Bits() | Read():
+            case Constant() | Cast() | Bits() | Read() | Dot():
                 return value.dtype
             case Whole():
                 return DataType.INT64
-            case Dot():
-                return DataType.INT32
             case Load() | Pick():
                 return value.buffer.dtype
             case Binary() if value.name in RELATIONS:

@@ -117,8 +117,8 @@ def _single(
             return Cast(parts[0], dtype)
         case Bits(_, dtype):
             return Bits(parts[0], dtype)
-        case Dot():
-            return Dot(*parts)
+        case Dot(dtype=dtype):
+            return Dot(parts[0], parts[1], dtype)
     return value
 
 

@@ -147,8 +147,8 @@ def _text(value: Value, parts: list[str]) -> str:
             return f"{dtype.text}({parts[0]})"
         case Bits(_, dtype):
             return f"{dtype.text}(bits {parts[0]})"
-        case Dot():
-            return f"dot({', '.join(parts)})"
+        case Dot(dtype=dtype):
+            return f"{'dot' if dtype is DataType.INT32 else 'pairs'}({', '.join(parts)})"
 
 
 def _sizes(sizes: tuple[Size, ...]) -> str:

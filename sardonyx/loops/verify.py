@@ -166,8 +166,10 @@ class _Scope:
                 _require(types[1] is types[2], "the two sides of a choice")
                 return types[1]
             case Dot():
-                _require(set(types) == {DataType.INT32}, "a sum of four products of other types")
-                return DataType.INT32
+                _require(set(types) == {DataType.INT32}, "products of words of other types")
+                summed = value.dtype in (DataType.INT32, DataType.FLOAT)
+                _require(summed, f"products of words as {value.dtype.text}")
+                return value.dtype
             case Bits(_, dtype):
                 sizes = (types[0].numpy.itemsize, dtype.numpy.itemsize)
                 _require(sizes[0] == sizes[1], f"bits of {types[0].text} as {dtype.text}")

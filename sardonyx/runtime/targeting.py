@@ -1,9 +1,10 @@
-"""Which target a session compiles for: as its options say, else the environment, else the best."""
+"""Which target and precision a session compiles for: as its options say, else the environment."""
 
 import os
 from collections.abc import Mapping
 
 from sardonyx.compiler.host import host_target
+from sardonyx.compiler.targets import GENERIC, allowing
 from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.runtime.options import SessionOptions
 
@@ -11,6 +12,8 @@ ENTRY = "sardonyx.target"
 """Configuration entry: the name of a target."""
 VARIABLE = "SARDONYX_TARGET"
 """Environment variable: the name of a target."""
+PRECISION = "sardonyx.precision"
+"""Configuration entry: how exact products of float32 are."""
 
 
 def asked_target(
@@ -26,3 +29,17 @@ def asked_target(
         return host_target(name).name if name else None
     except UnsupportedError as error:
         raise InputError(error.what, hint=error.hint) from error
+
+
+def asked_precision(options: SessionOptions) -> str:
+    """The precision that is asked for.
+
+    >>> asked_precision(SessionOptions())
+    'highest'
+    """
+    name = options.entry(PRECISION) or "highest"
+    try:
+        allowing(GENERIC, name)
+    except UnsupportedError as error:
+        raise InputError(error.what, hint=error.hint) from error
+    return name

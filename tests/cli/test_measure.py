@@ -117,6 +117,12 @@ def test_bench(double: Path) -> None:
     assert "median" in invoke("bench", double, "-n", "2").stdout
 
 
+def test_precision() -> None:
+    for verb in ("run", "bench"):
+        assert told(verb, DIGITS, "--precision", "medium")["providers"] == ["CPUExecutionProvider"]
+        assert "no precision 'low'; choose" in fails(verb, DIGITS, "--precision", "low")
+
+
 def test_bench_against_a_peer(double: Path) -> None:
     pytest.importorskip("onnxruntime")
     said = told("bench", double, "-n", "3", "--against", "onnxruntime")

@@ -30,6 +30,7 @@ def transposed(image: tuple[int, ...], weights: tuple[int, ...], **attributes: A
 GENERAL = [
     conv((2, 5, 20), (7, 5, 3), pads=[1, 1], strides=[2]),
     conv((1, 17, 33), (16, 17, 1)),
+    conv((1, 65, 9), (17, 65, 2), strides=[2]),
     conv((2, 18, 15), (18, 1, 4), group=18, pads=[2, 1]),
     conv((2, 3, 5, 6, 7), (4, 3, 2, 3, 3), pads=[0, 1, 1, 1, 1, 0], strides=[1, 2, 1]),
     conv((1, 4, 3, 4, 5), (6, 2, 1, 1, 1), group=2, dilations=[1, 1, 1]),

@@ -33,7 +33,7 @@ def run_native(
     verify(kernel)
     target = target or host_target()
     module = ir.Module()
-    emit_kernel(module, "kernel", kernel, target.lanes, dots=target.dots)
+    emit_kernel(module, "kernel", kernel, target)
     engine = engine_of(module, target)
     given = dict(parameters or {})
     values = [memories[name].ctypes.data for name in kernel.memories]

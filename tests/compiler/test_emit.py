@@ -233,3 +233,19 @@ def test_sums_of_four_products_of_bytes_are_exact(target: Target) -> None:
     dot = Dot(Load(buffers[0], (i,)), Load(buffers[1], (i,)))
     body = kernel([Loop(name, 18, (Store(buffers[2], (i,), dot),), Kind.VECTOR)])
     both(body, {"l": left, "r": right, "t": np.zeros(18, np.int32)}, {}, target)
+
+
+@targets
+def test_sums_of_two_products_of_bfloat16(target: Target) -> None:
+    halves = np.array([1.5, -2.0, 3.0e38, 0.0, np.inf, np.nan, -0.25, 1.0e-30], np.float32)
+    left = np.array([np.roll(halves, n)[:2] for n in range(18)])
+    right = np.array([np.roll(halves, n // 8 + 2 * n)[:2] for n in range(18)])
+    words = [side.astype(DataType.BFLOAT16.numpy).view(np.int32)[:, 0] for side in (left, right)]
+    buffers = [dense(word, DataType.INT32, (18,)) for word in "lr"]
+    total = dense("t", DataType.FLOAT, (18,))
+    name, i = variable("i")
+    dot = Dot(Load(buffers[0], (i,)), Load(buffers[1], (i,)), DataType.FLOAT)
+    body = kernel([Loop(name, 18, (Store(total, (i,), dot),), Kind.VECTOR)])
+    memories = dict(zip("lr", words, strict=True)) | {"t": np.zeros(18, np.float32)}
+    with np.errstate(all="ignore"):
+        both(body, memories, {}, target)

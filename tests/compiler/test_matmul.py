@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
+from sardonyx.compiler.kernels.tile import DEPTH
 from sardonyx.compiler.program import Program, compile_model
 from tests.compiler.case import normal
 
@@ -30,3 +31,24 @@ def test_any_number_of_rows(depth: int, columns: int, target: str | None) -> Non
         x = normal(rows, depth)
         (found,) = made.run({"x": x})
         np.testing.assert_allclose(found, np.maximum(x @ weights, 0), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("depth", [DEPTH - 1, DEPTH, DEPTH + 1, 2 * DEPTH, 3072])
+@pytest.mark.parametrize("target", ["generic", "avx2", None])
+def test_long_sums_keep_their_digits(depth: int, target: str | None) -> None:
+    made, weights = program(depth, 33, target)
+    for rows in (1, 3, 14):
+        x = normal(rows, depth)
+        (found,) = made.run({"x": x})
+        exact = np.maximum(x.astype(np.float64) @ weights, 0)
+        error = np.sqrt(np.mean((found - exact) ** 2) / np.mean(np.square(exact)))
+        assert error < 6e-7
+
+
+def test_rows_do_not_depend_on_each_other() -> None:
+    made, _ = program(300, 50, None)
+    x = normal(40, 300)
+    (whole,) = made.run({"x": x})
+    for rows in (1, 2, 7, 39):
+        (part,) = made.run({"x": x[:rows]})
+        np.testing.assert_array_equal(part, whole[:rows])

@@ -13,6 +13,7 @@ from sardonyx.compiler.forms import Source
 from sardonyx.compiler.host import host_target
 from sardonyx.compiler.kernels.reader import Packed, Place, Status
 from sardonyx.compiler.program import compile_model
+from sardonyx.compiler.targets import Target
 from sardonyx.dims import Expression, Size
 from sardonyx.loops import interpret
 from sardonyx.loops.nodes import symbols
@@ -61,10 +62,11 @@ CASES = [
 
 
 def run_by_meaning(
-    model: sx.Model, target: str | None, feeds: dict[str, NDArray[Any]]
+    model: sx.Model, target: Target | str | None, feeds: dict[str, NDArray[Any]]
 ) -> list[NDArray[Any]]:
     """Interpret every call of a program of one step."""
-    (step,) = build_parts(model, host_target(target), standard()).built.steps
+    chosen = target if isinstance(target, Target) else host_target(target)
+    (step,) = build_parts(model, chosen, standard()).built.steps
     assert isinstance(step, Step)
     sizes: dict[str, int] = {}
     memories: dict[Place, NDArray[Any]] = {}

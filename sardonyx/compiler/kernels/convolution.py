@@ -21,6 +21,7 @@ from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
+    PAIRS,
     Arithmetic,
     Pixel,
     Tile,
@@ -29,10 +30,10 @@ from sardonyx.compiler.kernels.tile import (
     choose_tile,
     guarded,
     pack_columns,
+    suits_pairs,
     tile_statements,
 )
 from sardonyx.compiler.kernels.winograd import suits, winograd_calls
-from sardonyx.compiler.kernels.words import BYTES, pack_words
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
@@ -54,6 +55,8 @@ from sardonyx.loops.nodes import (
 from sardonyx.loops.rewrite import merge_axes
 
 G, C = "%g", "%ch"
+DEPTH = 32
+"""Products of a piece of a sum: errors grow from one convolution to the next."""
 USUAL_WIDTH = 28
 """Pixels of a row, to choose a tile where nobody knows."""
 
@@ -102,16 +105,19 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
             let_go(weights)
             return [*calls, *made_calls]
     columns //= form.groups
-    tile = choose_tile(_rows(form, taps), columns, target, form.dtype)
+    rows = _rows(form, taps)
+    tile = choose_tile(rows, columns, target, form.dtype)
     arithmetic = arithmetic_of(form.image.dtype, form.weights.dtype, form.dtype)
-    if weights is None or (form.groups > 1 and depth % BYTES):
+    if suits_pairs(rows, columns, form.dtype, target):
+        arithmetic = PAIRS
+    if weights is None or (form.groups > 1 and depth % arithmetic.parts):
         arithmetic = Arithmetic(form.dtype)
     calls, right = _right_side(reader, form, weights, tile, arithmetic)
     sums = _sums(reader, form, weights, arithmetic)
     if weights is not None:
         let_go(weights)
-    more, pixel = read_image(reader, form, padded=True, words=arithmetic.words)
-    inner = -(-depth // BYTES) if arithmetic.words else depth
+    more, pixel = read_image(reader, form, padded=True, narrow=arithmetic.narrow)
+    inner = -(-depth // arithmetic.parts)
     problem = _Problem(
         form, group, reader, tile, arithmetic, right, sums, pixel, tuple(taps), inner, columns
     )
@@ -163,7 +169,7 @@ def _right_side(
         columns = weights.reshape(groups, channels // groups, *weights.shape[1:])
         order = (0, *range(3, columns.ndim), 2, 1)
         columns = columns.transpose(order)
-        columns = pack_words(columns) if arithmetic.words else columns
+        columns = arithmetic.pack(columns)
         columns = columns.reshape(groups, -1, channels // groups)
         return [], reader.packed(Packed(aligned(pack_columns(columns, tile.nr))))
     channels, depth, *taps = (_known(size) for size in form.weights.shape)
@@ -274,4 +280,4 @@ def _one_tile(
         return guarded(place, problem.columns, tile, made)
 
     steps = [*problem.steps, (C, problem.depth)]
-    return tile_statements(tile, steps, left, right, store, problem.arithmetic)
+    return tile_statements(tile, steps, left, right, store, problem.arithmetic, DEPTH)

@@ -6,6 +6,7 @@ from sardonyx.compiler.kernels.reader import Call, Reader, Scratch
 from sardonyx.compiler.kernels.tile import Pixel
 from sardonyx.compiler.kernels.words import BYTES, word_at, words_of
 from sardonyx.dims import Size, ceil_divide, product, remainder, symbol
+from sardonyx.dtypes import DataType
 from sardonyx.loops.build import constant, nest
 from sardonyx.loops.nodes import (
     Buffer,
@@ -31,19 +32,20 @@ def place_names(rank: int) -> list[str]:
 
 
 def read_image(
-    reader: Reader, form: Convolution, padded: bool, words: bool = False
+    reader: Reader, form: Convolution, padded: bool, narrow: DataType | None = None
 ) -> tuple[list[Call], Pixel]:
     """How pixels are read, padding counted if `padded`, and the call that copies, where needed.
 
-    Where they are read in `words`, channels are counted so too.
+    Where they are read in words of `narrow` parts, channels are counted so too.
     """
     rank = len(form.strides)
     pads = form.pads if padded else (0,) * (2 * rank)
     begins, ends = pads[:rank], pads[rank:]
     if not any(pads) and not form.spreads and is_channels_last(reader, form):
-        if not words:
+        if narrow is None:
             return [], lambda n, place, c: reader.value(form.image, (n, c, *place))
-        if _word(reader, form, symbol(N), tuple(map(symbol, place_names(rank))), 0) is not None:
+        places = tuple(map(symbol, place_names(rank)))
+        if narrow is form.image.dtype and _word(reader, form, symbol(N), places, 0) is not None:
             return [], lambda n, place, c: _sure(_word(reader, form, n, place, c))
     batch, channels, *sizes = form.image.shape
     spreads = form.spreads or (1,) * rank
@@ -51,9 +53,11 @@ def read_image(
         (size - 1) * spread + 1 + max(begin, 0) + max(end, 0)
         for size, spread, begin, end in zip(sizes, spreads, begins, ends, strict=True)
     ]
-    room = ceil_divide(channels, BYTES) * BYTES if words else channels
-    scratch = reader.scratch(Scratch((batch, *wide, room), form.image.dtype))
-    source = words_of(scratch) if words else scratch
+    dtype = narrow or form.image.dtype
+    parts = 1 if narrow is None else BYTES // narrow.numpy.itemsize
+    room = ceil_divide(channels, parts) * parts
+    scratch = reader.scratch(Scratch((batch, *wide, room), dtype))
+    source = words_of(scratch) if narrow is not None else scratch
     made = _copy_kernel(reader, form, scratch, tuple(max(begin, 0) for begin in begins), spreads)
     call = Call(made, reader.places(made), product(scratch.shape))
     left_out = [max(-begin, 0) for begin in begins]
@@ -107,6 +111,8 @@ def _copy_kernel(
         form.image,
         (n, c, *(at // spread for at, spread in zip(met, spreads, strict=False)), x),
     )
+    if scratch.dtype is not form.image.dtype:
+        source = Cast(source, scratch.dtype)
     copy = Store(scratch, (n, *outer, x * spreads[-1] + begins[-1], c), source)
     axes = [(names[-1], sizes[-1]), (C, channels)]
     fill = _in_vectors(axes if is_channels_last(reader, form) else axes[::-1], copy)

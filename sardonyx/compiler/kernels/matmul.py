@@ -22,6 +22,7 @@ from sardonyx.compiler.kernels.reader import (
 )
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
+    PAIRS,
     Arithmetic,
     Tile,
     accumulated,
@@ -29,15 +30,17 @@ from sardonyx.compiler.kernels.tile import (
     choose_tile,
     guarded,
     pack_columns,
+    suits_pairs,
     tile_statements,
 )
-from sardonyx.compiler.kernels.words import BYTES, gathered, pack_words, word_at, words_of
+from sardonyx.compiler.kernels.words import BYTES, gathered, word_at, words_of
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, remainder, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.format.pages import let_go
 from sardonyx.loops.nodes import (
     Buffer,
+    Cast,
     Constant,
     Kernel,
     Kind,
@@ -90,15 +93,17 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     rows = product(form.shape[:-1]) if len(form.right.shape) == 2 else m
     names = tuple((f"%b{axis}", size) for axis, size in enumerate(batch))
     arithmetic = arithmetic_of(form.left.dtype, form.right.dtype, form.dtype)
-    depth = ceil_divide(k, BYTES) if arithmetic.words else k
+    constant = constant_array(form.right)
+    if constant is not None and suits_pairs(rows, n, form.dtype, target):
+        arithmetic = PAIRS
+    depth = ceil_divide(k, arithmetic.parts)
     tile = choose_tile(rows, n, target, form.dtype)
     problem = _Problem(form, tile, arithmetic, names, m, n, depth)
     reader = Reader(fusion, group)
     calls: list[Call] = []
-    constant = constant_array(form.right)
     if constant is not None:
-        packed = pack_words(constant) if arithmetic.words else constant
-        right = reader.packed(Packed(aligned(pack_columns(packed, tile.nr))))
+        packed = pack_columns(arithmetic.pack(constant), tile.nr)
+        right = reader.packed(Packed(aligned(packed)))
         let_go(constant)
     else:
         shape = (*form.right.shape[:-2], problem.panels, depth, tile.nr)
@@ -112,26 +117,29 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
 
 
 def _left(problem: _Problem, reader: Reader) -> tuple[list[Call], Left]:
-    """How factors of the left side are read, and the call that brings bytes into words first."""
+    """How factors of the left side are read, and the call that brings them into words first."""
     form = problem.form.left
 
     def element(index: Index) -> Value:
         return reader.value(form, broadcast_index(form, index, problem.left_shape))
 
-    if not problem.arithmetic.words:
+    narrow, parts = problem.arithmetic.narrow, problem.arithmetic.parts
+    if narrow is None:
         return [], element
     index = (*problem.index, symbol(M), symbol(K))
     depth = problem.form.depth
-    if remainder(depth, BYTES) == 0 and word_at(element(index), K) is not None:
+    bytes_ = narrow is form.dtype and remainder(depth, BYTES) == 0
+    if bytes_ and word_at(element(index), K) is not None:
         return [], lambda index: _word(element(index))
     *outer, _ = form.shape
-    scratch = reader.scratch(Scratch((*outer, problem.k * BYTES), DataType.UINT8))
+    scratch = reader.scratch(Scratch((*outer, problem.k * parts), narrow))
     names = [(f"%b{axis}", size) for axis, size in enumerate(outer)]
     at = tuple(symbol(name) for name, _ in names)
     here, rest = symbol(K), symbol(K) + depth
-    fill = Store(scratch, (*at, here), reader.value(form, (*at, here)))
-    clear = Store(scratch, (*at, rest), Constant(0, DataType.UINT8))
-    body = (Loop(K, depth, (fill,), Kind.VECTOR), Loop(K, problem.k * BYTES - depth, (clear,)))
+    source = reader.value(form, (*at, here))
+    fill = Store(scratch, (*at, here), source if form.dtype is narrow else Cast(source, narrow))
+    clear = Store(scratch, (*at, rest), Constant(0, narrow))
+    body = (Loop(K, depth, (fill,), Kind.VECTOR), Loop(K, problem.k * parts - depth, (clear,)))
     made = parallel_kernel(names, body)
     words = words_of(scratch)
     return [Call(made, reader.places(made), product(scratch.shape))], lambda index: Load(

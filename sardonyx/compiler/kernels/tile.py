@@ -1,19 +1,21 @@
 """The register tile: the one building block of all products.
 
 mr rows by nv vectors of accumulators stay in registers while all k products are added; then the
-epilogue is applied and the result stored. The right side lies packed in panels of nr columns.
+epilogue is applied and the result stored. The right side lies packed in panels of nr columns. A
+sum of float32 is taken in pieces, which keeps rounding errors low.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import EXPENSIVE
+from sardonyx.compiler.kernels.words import BYTES, pack_words
 from sardonyx.compiler.targets import Target
-from sardonyx.dims import Size, symbol
+from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import dense, nest
 from sardonyx.loops.nodes import (
@@ -22,6 +24,7 @@ from sardonyx.loops.nodes import (
     Dot,
     Guard,
     Kind,
+    Let,
     Local,
     Loop,
     Read,
@@ -31,15 +34,24 @@ from sardonyx.loops.nodes import (
     Unary,
     Update,
     Value,
+    Whole,
     dtype_of,
     values_in,
 )
 from sardonyx.loops.rewrite import flattened
 
+Steps = Sequence[tuple[str, Size]]
+"""Loops: their variables and extents, the outermost first."""
 Pixel = Callable[[Size, tuple[Size, ...], Size], Value]
 """An image's element at batch, place along spatial axes, and channel."""
-ACCUMULATORS, SUMS = "acc", "sums"
-ROW, VECTOR, LANE = "%r", "%c", "%l"
+FEW_ROWS = 2
+"""Rows of a product that is bound by memory."""
+MANY_COLUMNS = 64
+"""Columns of a product that pay for rounding its left side."""
+ACCUMULATORS, PIECE, SUMS = "acc", "piece", "sums"
+ROW, VECTOR, LANE, CHUNK, WITHIN = "%r", "%c", "%l", "%chunk", "%within"
+DEPTH = 128
+"""Products at most that are added up before their sum is added to the others'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +70,33 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The type that products are added up in; `words`: factors are four bytes in an int32."""
+    """The type that products are added up in, and that of factors which lie in words."""
 
     dtype: DataType = DataType.FLOAT
-    words: bool = False
+    narrow: DataType | None = None
+    """Of the left side: UINT8, by INT8 on the right, or BFLOAT16."""
+
+    @property
+    def words(self) -> bool:
+        """Whether several factors lie in a word."""
+        return self.narrow is not None
+
+    @property
+    def parts(self) -> int:
+        """Factors that are multiplied at once."""
+        return 1 if self.narrow is None else BYTES // self.narrow.numpy.itemsize
+
+    def pack(self, matrix: NDArray[Any]) -> NDArray[Any]:
+        """The right side, [..., K, N], as its factors are read."""
+        if self.narrow is DataType.BFLOAT16:
+            with np.errstate(over="ignore"):
+                matrix = matrix.astype(self.narrow.numpy)
+        return matrix if self.narrow is None else pack_words(matrix)
 
     def multiply(self, left: Value, right: Value) -> Value:
-        """The product of two factors, or the sum of those of their bytes."""
+        """The product of two factors, or the sum of those of their parts."""
         if self.words:
-            return Dot(left, right)
+            return Dot(left, right, self.dtype)
         wide = [x if dtype_of(x) is self.dtype else Cast(x, self.dtype) for x in (left, right)]
         return Binary("mul", *wide)
 
@@ -74,9 +104,24 @@ class Arithmetic:
 FLOATS = Arithmetic()
 
 
+PAIRS = Arithmetic(narrow=DataType.BFLOAT16)
+
+
 def arithmetic_of(left: DataType, right: DataType, dtype: DataType) -> Arithmetic:
     """How products of elements are computed."""
-    return Arithmetic(dtype, (left, right) == (DataType.UINT8, DataType.INT8))
+    return Arithmetic(dtype, left if (left, right) == (DataType.UINT8, DataType.INT8) else None)
+
+
+def suits_pairs(rows: Size, columns: Size, dtype: DataType, target: Target) -> bool:
+    """Whether a product by constants may round its factors to bfloat16, and gains by it.
+
+    Without an instruction for pairs only a few rows do, which wait for the constants to be read.
+    """
+    if not target.narrow or dtype is not DataType.FLOAT:
+        return False
+    few = isinstance(rows, int) and rows <= FEW_ROWS
+    many = isinstance(columns, int) and columns >= MANY_COLUMNS
+    return few or (target.pairs and many)
 
 
 def choose_tile(
@@ -114,22 +159,61 @@ def waste(size: Size, step: int) -> float:
 
 def tile_statements(
     tile: Tile,
-    steps: Sequence[tuple[str, Size]],
+    steps: Steps,
     left: Callable[[Size], Value],
     right: Callable[[Size], Value],
     store: Callable[[Size, Size], tuple[Statement, ...]],
     arithmetic: Arithmetic = FLOATS,
+    depth: int = DEPTH,
 ) -> list[Statement]:
-    """One tile: `left(row) * right(column)` added up over `steps`, then `store(row, column)`."""
+    """One tile: `left(row) * right(column)` added up over `steps`, then `store(row, column)`.
+
+    Sums of float32 are taken in pieces of at most `depth` products.
+    """
     row, column = symbol(ROW), symbol(VECTOR) * tile.lanes + symbol(LANE)
-    update = Update(
-        ACCUMULATORS, "add", arithmetic.multiply(left(row), right(column)), (row, column)
-    )
+    multiplied = arithmetic.multiply(left(row), right(column))
+    single = [step for step in steps if step[1] == 1]
+    longer = [step for step in steps if step[1] != 1]
+    floats = arithmetic.dtype is DataType.FLOAT
+    pieces = _cut(longer, depth) if longer and floats else _Pieces((), longer)
+
+    def add(register: str, value: Value) -> tuple[Statement, ...]:
+        return over_tile(tile, (Update(register, "add", value, (row, column)),))
+
+    def clear(register: str) -> Register:
+        return Register(register, arithmetic.dtype, (tile.mr, tile.nr), 0, lanes=True)
+
+    sums = nest(pieces.inner, add(ACCUMULATORS, multiplied))
+    if pieces.outer:
+        products = nest(pieces.inner, (*pieces.names, *add(PIECE, multiplied)))
+        total = add(ACCUMULATORS, Read(PIECE, arithmetic.dtype, (row, column)))
+        sums = nest(pieces.outer, (clear(PIECE), *products, *total))
     return [
-        Register(ACCUMULATORS, arithmetic.dtype, (tile.mr, tile.nr), 0, lanes=True),
-        *nest(steps, over_tile(tile, (update,))),
+        clear(ACCUMULATORS),
+        *nest(single, sums),
         *_epilogue(tile, store(row, column), arithmetic.dtype),
     ]
+
+
+class _Pieces(NamedTuple):
+    """Loops over the pieces of a sum, those within a piece, and names made of both's variables."""
+
+    outer: Steps
+    inner: Steps
+    names: tuple[Let, ...] = ()
+
+
+def _cut(steps: Steps, depth: int) -> _Pieces:
+    """Pieces of `depth` products at most: the last few loops, or parts of the last one."""
+    for first in range(min(1, len(steps) - 1), len(steps)):
+        size = product([extent for _, extent in steps[first:]])
+        if isinstance(size, int) and size <= depth:
+            return _Pieces(steps[:first], steps[first:])
+    name, extent = steps[-1]
+    here = minimum(depth, extent - symbol(CHUNK) * depth)
+    place = Let(name, Whole(symbol(CHUNK) * depth + symbol(WITHIN)))
+    outer = [*steps[:-1], (CHUNK, ceil_divide(extent, depth))]
+    return _Pieces(outer, [(WITHIN, here)], (place,))
 
 
 def _epilogue(tile: Tile, stores: tuple[Statement, ...], dtype: DataType) -> tuple[Statement, ...]:

@@ -3,7 +3,6 @@
 Four by four pixels of the image give two by two of the result. Both the patch and the filter are
 transformed into 16 numbers a channel; products of those, added up over channels, are transformed
 back. A task does so for a block of patches: `V` holds the transformed patches, `M` their products.
-The sums over channels are cut into pieces of `DEPTH`, which keeps rounding errors low.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,17 +16,14 @@ from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import PARALLEL, parallel_kernel, tasks
 from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned
 from sardonyx.compiler.kernels.tile import (
-    ACCUMULATORS,
     LANE,
-    ROW,
-    VECTOR,
     Pixel,
     Tile,
     accumulated,
     choose_tile,
-    over_tile,
     pack_columns,
     tile_cost,
+    tile_statements,
     waste,
 )
 from sardonyx.compiler.targets import Target
@@ -58,8 +54,8 @@ from sardonyx.loops.nodes import (
 EDGE, MADE = 4, 2
 """Pixels of a patch along an axis, and of the result that come from it."""
 PLACES = EDGE * EDGE
-DEPTH = 32
-"""Channels that are added up before the sum is added to the others'."""
+DEPTH = 16
+"""Channels of a piece of a sum: transformed numbers lose more by rounding than others."""
 IMAGE = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
 FILTER = ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1))
 RESULT = ((1, 1, 1, 0), (0, 1, -1, -1))
@@ -70,8 +66,8 @@ FEWEST_COLUMNS = 128
 SMALLEST = 16
 """Channels on either side below which transforming costs more than it saves."""
 GROUP, BLOCK, PATCH, N, Y, X, INSIDE = "%g", "%block", "%p", "%n", "%y", "%x", "%inside"
-CHANNELS, PLACE, PANEL, TILE, START, CHUNK, K = (
-    "%cb", "%xi", "%panel", "%tile", "%start", "%chunk", "%k"
+CHANNELS, PLACE, PANEL, TILE, START, K = (
+    "%cb", "%xi", "%panel", "%tile", "%start", "%k"
 )  # fmt: skip
 PATCHES = "d"
 
@@ -269,22 +265,19 @@ def _multiply(problem: _Problem, here: Size) -> list[Statement]:
     tile, v, m = problem.tile, problem.transformed, problem.products
     panels = problem.filters.shape[1]
     panel = symbol(GROUP) * problem.panels + symbol(PANEL)
-    row, column = symbol(ROW), symbol(VECTOR) * tile.lanes + symbol(LANE)
-    pieces = -(-problem.depth // DEPTH)
-    k = symbol(CHUNK) * DEPTH + symbol(K)
-    left = Load(v, (symbol(PLACE), symbol(START) + row, k))
-    right = Load(problem.filters, (symbol(PLACE), panel, k, column))
-    update = Update(ACCUMULATORS, "add", Binary("mul", left, right), (row, column))
-    at = (symbol(PLACE), symbol(START) + row, symbol(PANEL) * tile.nr + column)
-    first = over_tile(tile, (Store(m, at, accumulated(row, column)),))
-    more = over_tile(tile, (Store(m, at, Binary("add", Load(m, at), accumulated(row, column))),))
-    piece: tuple[Statement, ...] = (
-        Register(ACCUMULATORS, DataType.FLOAT, (tile.mr, tile.nr), 0.0, lanes=True),
-        Loop(K, minimum(DEPTH, problem.depth - symbol(CHUNK) * DEPTH), over_tile(tile, (update,))),
-        Guard(symbol(CHUNK), 1, first),
-        Guard(0, symbol(CHUNK), more),
-    )
-    one = (Let(START, Whole(symbol(TILE) * tile.mr)), Loop(CHUNK, pieces, piece))
+
+    def left(row: Size) -> Value:
+        return Load(v, (symbol(PLACE), symbol(START) + row, symbol(K)))
+
+    def right(column: Size) -> Value:
+        return Load(problem.filters, (symbol(PLACE), panel, symbol(K), column))
+
+    def store(row: Size, column: Size) -> tuple[Statement, ...]:
+        at = (symbol(PLACE), symbol(START) + row, symbol(PANEL) * tile.nr + column)
+        return (Store(m, at, accumulated(row, column)),)
+
+    sums = tile_statements(tile, [(K, problem.depth)], left, right, store, depth=DEPTH)
+    one = (Let(START, Whole(symbol(TILE) * tile.mr)), *sums)
     rows = Loop(TILE, ceil_divide(here, tile.mr), one)
     count = minimum(problem.panels, panels - symbol(GROUP) * problem.panels)
     return [Loop(PLACE, PLACES, (Loop(PANEL, count, (rows,)),))]

@@ -1,4 +1,4 @@
-"""Bytes four at a time, as the factors of sums of products: in an int32, the first one lowest."""
+"""Factors of sums of products in words, an int32: four bytes or two bfloat16, the first lowest."""
 
 from typing import Any
 
@@ -16,9 +16,10 @@ BYTES = 4
 
 
 def words_of(buffer: Buffer) -> Buffer:
-    """Dense memory of bytes, of which the last axis is a multiple of four, as words."""
-    shape = (*buffer.shape[:-1], floor_divide(buffer.shape[-1], BYTES))
-    strides = tuple(floor_divide(stride, BYTES) for stride in buffer.strides[:-1])
+    """Dense memory of parts, of which the last axis fills whole words, as words."""
+    parts = BYTES // buffer.dtype.numpy.itemsize
+    shape = (*buffer.shape[:-1], floor_divide(buffer.shape[-1], parts))
+    strides = tuple(floor_divide(stride, parts) for stride in buffer.strides[:-1])
     return Buffer(buffer.memory, DataType.INT32, shape, (*strides, 1))
 
 
@@ -50,11 +51,12 @@ def gathered(element: Any, word: Size, extent: Size) -> Value:
     return total
 
 
-def pack_words(matrix: NDArray[np.int8]) -> NDArray[np.int32]:
-    """[..., K, N] -> [..., ceil(K / 4), N], with zeros behind the last row."""
+def pack_words(matrix: NDArray[Any]) -> NDArray[np.int32]:
+    """[..., K, N] -> [..., ceil(K / parts), N], with zeros behind the last row."""
     *batch, depth, columns = matrix.shape
-    words = -(-depth // BYTES)
-    padded = np.zeros((*batch, words * BYTES, columns), np.int8)
+    parts = BYTES // matrix.dtype.itemsize
+    words = -(-depth // parts)
+    padded = np.zeros((*batch, words * parts, columns), matrix.dtype)
     padded[..., :depth, :] = matrix
-    groups = np.moveaxis(padded.reshape(*batch, words, BYTES, columns), -2, -1)
+    groups = np.moveaxis(padded.reshape(*batch, words, parts, columns), -2, -1)
     return np.ascontiguousarray(groups).view(np.int32)[..., 0]
