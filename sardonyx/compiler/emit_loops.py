@@ -1,7 +1,8 @@
 """Kernels as LLVM functions: `void kernel(i64* arguments, i64 begin, i64 end)`.
 
-The arguments are the addresses of the memories, then the parameters. `begin` and `end` bound the
-parallel loop. A vector loop runs whole vectors, then one masked vector for what is left.
+The arguments are the addresses of the memories, then the parameters; STEP places behind them is the
+number of the step, where there are steps. `begin` and `end` bound the parallel loop. A vector loop
+runs whole vectors, then one masked vector for what is left.
 """
 
 import math
@@ -60,6 +61,8 @@ from sardonyx.loops.nodes import (
 REDUCTION_COPIES = 4
 """Vectors a reduction takes at once, each with an accumulator of its own."""
 POINTER = ir.IntType(8).as_pointer()
+STEP = 3
+"""Where the number of a step lies behind a kernel's arguments: tasks, pieces and steps come first."""
 LINE = 64
 """Bytes of a cache line."""
 
@@ -91,6 +94,10 @@ class _Emitter(Access):
         for position, name in enumerate(self.kernel.memories + self.kernel.parameters):
             value = self.b.load(self.b.gep(arguments, [ir.Constant(I64, position)]))
             (self.memories if name in self.kernel.memories else self.names)[name] = value
+        if self.kernel.steps is not None:
+            place = len(self.kernel.memories) + len(self.kernel.parameters) + STEP
+            step = self.b.load(self.b.gep(arguments, [ir.Constant(I64, place)]))
+            self.names[self.kernel.steps.index] = step
         body = self.function.append_basic_block("body")
         self.b.position_at_end(body)
         self.body(self.kernel.body)
@@ -132,9 +139,11 @@ class _Emitter(Access):
                 self.vector_loop(index, extent, body)
             case Kind.TURN:
                 self.turn(index, body)
+            case Kind.STEPS:
+                self.body(body)
             case Kind.PARALLEL:
                 begin, end = self.function.args[1:]
-                self.counted(index, begin, end, 1, lambda: self.body(body))
+                self.counted(index, begin, end, 1, lambda: self.task(index, body))
             case Kind.SERIAL if extent == 1:
                 self.fixed[index] = 0
                 self.body(body)
@@ -160,6 +169,17 @@ class _Emitter(Access):
         variable.add_incoming(following, self.b.block)
         self.b.cbranch(self.b.icmp_signed("<", following, end), head, after)
         self.b.position_at_end(after)
+
+    def task(self, index: str, body: tuple[Statement, ...]) -> None:
+        """One task; every other step takes them backwards, as the last ones are in the cache."""
+        if self.kernel.steps is not None:
+            begin, end = self.function.args[1:]
+            number, one = self.names[index], ir.Constant(I64, 1)
+            last = self.b.sub(self.b.add(begin, end), one)
+            odd = self.b.and_(self.names[self.kernel.steps.index], one)
+            back = self.b.icmp_signed("==", odd, one)
+            self.names[index] = self.b.select(back, self.b.sub(last, number), number)
+        self.body(body)
 
     def turn(self, index: str, body: tuple[Statement, ...]) -> None:
         """A square of elements: rows are loaded, turned in registers, and stored as columns."""

@@ -90,9 +90,11 @@ class Segment:
     def _compute(self) -> Callable[..., Any]:
         return function(self.image.source)
 
-    def _pieces(self, tasks: int) -> int:
-        """Into how many pieces threads cut a call's tasks."""
-        return min(tasks, self._team.threads * PIECES_EACH) if self._team.threads > 1 else 1
+    def _pieces(self, tasks: int, stepwise: bool) -> int:
+        """Into how many pieces threads cut a call's tasks, or those of each of its steps."""
+        threads = self._team.threads
+        each = 1 if stepwise else PIECES_EACH
+        return min(tasks, threads * each) if threads > 1 else 1
 
     def _plan(self, sizes: tuple[int, ...]) -> Plan:
         values, arena_bytes, shapes = self._compute(*sizes, self._pieces)
