@@ -1,8 +1,8 @@
-"""Kernels as LLVM functions: `void kernel(i64* arguments, i64 begin, i64 end)`.
+"""Kernels as LLVM functions: `void kernel(i64* arguments, i64 begin, i64 end, i64 step)`.
 
-The arguments are the addresses of the memories, then the parameters; STEP places behind them is the
-number of the step, where there are steps. `begin` and `end` bound the parallel loop. A vector loop
-runs whole vectors, then one masked vector for what is left.
+The arguments are the addresses of the memories, then the parameters. `begin` and `end` bound the
+parallel loop, `step` is the number of the step, where there are any. A vector loop runs whole
+vectors, then one masked vector for what is left.
 """
 
 import math
@@ -61,8 +61,6 @@ from sardonyx.loops.nodes import (
 REDUCTION_COPIES = 4
 """Vectors a reduction takes at once, each with an accumulator of its own."""
 POINTER = ir.IntType(8).as_pointer()
-STEP = 3
-"""Where the number of a step lies behind a kernel's arguments: tasks, pieces and steps come first."""
 LINE = 64
 """Bytes of a cache line."""
 
@@ -72,7 +70,7 @@ def emit_kernel(
 ) -> ir.Function:
     """Define a function in a module, which remembers what its target has."""
     module.lanes, module.dots = lanes, dots
-    signature = ir.FunctionType(ir.VoidType(), [I64.as_pointer(), I64, I64])
+    signature = ir.FunctionType(ir.VoidType(), [I64.as_pointer(), I64, I64, I64])
     function = ir.Function(module, signature, name)
     _Emitter(function, kernel, lanes).run()
     return function
@@ -95,9 +93,7 @@ class _Emitter(Access):
             value = self.b.load(self.b.gep(arguments, [ir.Constant(I64, position)]))
             (self.memories if name in self.kernel.memories else self.names)[name] = value
         if self.kernel.steps is not None:
-            place = len(self.kernel.memories) + len(self.kernel.parameters) + STEP
-            step = self.b.load(self.b.gep(arguments, [ir.Constant(I64, place)]))
-            self.names[self.kernel.steps.index] = step
+            self.names[self.kernel.steps.index] = self.function.args[3]
         body = self.function.append_basic_block("body")
         self.b.position_at_end(body)
         self.body(self.kernel.body)
@@ -142,7 +138,7 @@ class _Emitter(Access):
             case Kind.STEPS:
                 self.body(body)
             case Kind.PARALLEL:
-                begin, end = self.function.args[1:]
+                begin, end = self.function.args[1:3]
                 self.counted(index, begin, end, 1, lambda: self.task(index, body))
             case Kind.SERIAL if extent == 1:
                 self.fixed[index] = 0
@@ -173,7 +169,7 @@ class _Emitter(Access):
     def task(self, index: str, body: tuple[Statement, ...]) -> None:
         """One task; every other step takes them backwards, as the last ones are in the cache."""
         if self.kernel.steps is not None:
-            begin, end = self.function.args[1:]
+            begin, end = self.function.args[1:3]
             number, one = self.names[index], ir.Constant(I64, 1)
             last = self.b.sub(self.b.add(begin, end), one)
             odd = self.b.and_(self.names[self.kernel.steps.index], one)

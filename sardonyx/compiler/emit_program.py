@@ -18,9 +18,9 @@ from sardonyx.loops.verify import verify
 
 _RUN = r"""
 ; %record: team, frame, addresses, bases, offsets, number of slots, calls, their number.
-; A call: its kernel, its first slot, the slot with the number of its tasks; behind that are pieces,
-; steps, and the step it is at. One piece is run here, more are shared by the team's `dispatch`,
-; which its record begins with.
+; A call: its kernel, its first slot, the slot with the number of its tasks; pieces and steps are
+; behind that. One piece is run here, more are shared by the team's `dispatch`, which its record
+; begins with.
 define void @run(ptr %record) {
 entry:
  %p1 = getelementptr i64, ptr %record, i64 1
@@ -58,7 +58,7 @@ ready:
  %any = icmp sgt i64 %count, 0
  br i1 %any, label %call, label %exit
 call:
- %number = phi i64 [0, %ready], [%following, %over]
+ %number = phi i64 [0, %ready], [%following, %done]
  %at = mul i64 %number, 3
  %pk = getelementptr i64, ptr %calls, i64 %at
  %ps = getelementptr i64, ptr %pk, i64 1
@@ -70,29 +70,26 @@ call:
  %pt = getelementptr i64, ptr %frame, i64 %last
  %pp = getelementptr i64, ptr %pt, i64 1
  %pn = getelementptr i64, ptr %pt, i64 2
- %pw = getelementptr i64, ptr %pt, i64 3
  %tasks = load i64, ptr %pt
  %pieces = load i64, ptr %pp
  %steps = load i64, ptr %pn
  %one = icmp slt i64 %pieces, 2
  %none = icmp slt i64 %steps, 1
- br i1 %none, label %over, label %step
-step:
- %now = phi i64 [0, %call], [%then, %done]
- store i64 %now, ptr %pw
+ br i1 %none, label %done, label %begin
+begin:
  br i1 %one, label %alone, label %together
 alone:
- call void %kernel(ptr %arguments, i64 0, i64 %tasks)
- br label %done
+ %step = phi i64 [0, %begin], [%then, %alone]
+ call void %kernel(ptr %arguments, i64 0, i64 %tasks, i64 %step)
+ %then = add i64 %step, 1
+ %again = icmp slt i64 %then, %steps
+ br i1 %again, label %alone, label %done
 together:
  %dispatch = load ptr, ptr %team
- call void %dispatch(ptr %team, ptr %kernel, ptr %arguments, i64 %tasks, i64 %pieces)
+ call void %dispatch(
+  ptr %team, ptr %kernel, ptr %arguments, i64 %tasks, i64 %pieces, i64 %steps)
  br label %done
 done:
- %then = add i64 %now, 1
- %again = icmp slt i64 %then, %steps
- br i1 %again, label %step, label %over
-over:
  %following = add i64 %number, 1
  %left = icmp slt i64 %following, %count
  br i1 %left, label %call, label %exit

@@ -44,7 +44,7 @@ class _Frame:
         self.slots = 0
         for call in step.calls:
             self.starts.append(self.slots)
-            self.slots += len(call.places) + len(call.kernel.parameters) + 4
+            self.slots += len(call.places) + len(call.kernel.parameters) + 3
         places = [*step.inputs, *step.outputs]
         self.outside = {form: FIRST_INPUT + place for place, form in enumerate(places)}
         self.constants: dict[int, int] = {}
@@ -85,7 +85,7 @@ class _Frame:
                 yield self.slot(item)
             for name in call.kernel.parameters:
                 yield _Slot(NOTHING, self.code.argument(name))
-            for count in (*self.shares(call), "0"):
+            for count in self.shares(call):
                 yield _Slot(NOTHING, count)
 
     def slot(self, item: Place) -> _Slot:

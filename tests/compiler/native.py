@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_engine import Engine, compile_module, host_target
-from sardonyx.compiler.emit_loops import STEP, emit_kernel
+from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Expression
 from sardonyx.loops import Kernel, verify
@@ -36,12 +36,11 @@ def run_native(
     given = dict(parameters or {})
     values = [memories[name].ctypes.data for name in kernel.memories]
     values += [given[name] for name in kernel.parameters]
-    frame = np.array([*values, *[0] * (STEP + 1)], np.int64)
+    frame = np.array(values, np.int64)
     tasks = 0 if kernel.parallel is None else _number(kernel.parallel.extent, given)
-    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)
     for step in range(1 if kernel.steps is None else _number(kernel.steps.extent, given)):
-        frame[-1] = step
-        prototype(engine.address("kernel"))(frame.ctypes.data, 0, tasks)
+        prototype(engine.address("kernel"))(frame.ctypes.data, 0, tasks, step)
     return engine
 
 

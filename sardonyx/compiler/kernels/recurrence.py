@@ -1,8 +1,8 @@
 """Recurrent layers: in each step in time, tasks take some units of some rows.
 
 A step is one or two phases: products of a state with weights, in register tiles, then the cell's
-functions. All gates of a unit lie in one panel of weights, so a task needs nothing of the others but
-the state before; a thread comes back to the same panels, which stay in its cache.
+functions. All gates of a unit lie in one panel of weights, so a task needs nothing of the others
+but the state before; a thread comes back to the same panels, which stay in its cache.
 """
 
 from collections.abc import Callable, Sequence
