@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from benchmarks.network import BATCH, TOKENS, Feeds, Network, images
+from benchmarks.network import BATCH, BATCHES, TOKENS, Feeds, Network, images
 
 
 class _Recurrent(nn.Module):
@@ -23,7 +23,7 @@ class _Recurrent(nn.Module):
 def _recurrent(cell: type[nn.Module], layers: int) -> Network:
     return Network(
         _Recurrent(cell, layers).eval(),
-        {"1x100x128": {"x": images(1, 100, 128)}},
+        {f"{batch}x100x128": {"x": images(batch, 100, 128)} for batch in BATCHES},
         ("y",),
         {"x": TOKENS},
         {"x": images(2, 20, 128)},
@@ -47,7 +47,7 @@ def _dense(*widths: int) -> Network:
         layers += [nn.Linear(inner, outer), nn.ReLU()]
     return Network(
         nn.Sequential(*layers[:-1]).eval(),
-        {f"1x{widths[0]}": {"x": images(1, widths[0])}},
+        {f"{batch}x{widths[0]}": {"x": images(batch, widths[0])} for batch in BATCHES},
         ("y",),
         {"x": BATCH},
         {"x": images(2, widths[0])},

@@ -23,12 +23,11 @@ NATIVE = "CPUExecutionProvider"
 
 @dataclass(frozen=True)
 class Job:
-    """What to open: a file, the benchmark's name for it, how many threads, what to compile for."""
+    """What to open: a file, the benchmark's name for it, how many threads."""
 
     path: str
     name: str = ""
     threads: int = 1
-    target: str = ""
     cache: str = ""
     """A folder for what a runtime keeps between processes."""
 
@@ -43,13 +42,6 @@ def open_sardonyx(job: Job) -> Bind:
 
     options = sx.SessionOptions()
     options.intra_op_num_threads = job.threads
-    if job.target:
-        from sardonyx.compiler.program import compile_model
-        from sardonyx.runtime.prepare import optimize_model
-
-        model = optimize_model(sx.load(job.path), options, None)
-        program = compile_model(model, target=job.target, threads=job.threads)
-        return lambda feeds: lambda: program.run(feeds)
     session = sx.InferenceSession(job.path, options, [NATIVE])
     if session.get_providers() != [NATIVE]:
         raise RuntimeError(f"the model runs on {', '.join(session.get_providers())}")

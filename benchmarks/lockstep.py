@@ -26,6 +26,10 @@ PAUSE = 0.01
 """Seconds between turns, in which the workers of the runtime before stop to spin."""
 
 
+HELD = {"avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}}
+"""What holds OpenVINO and PyTorch to a target; nothing holds onnxruntime."""
+
+
 class LostError(Exception):
     """A process gave no figure; the text is what its row says."""
 
@@ -33,7 +37,9 @@ class LostError(Exception):
 class Contender:
     """A runtime in a process of its own."""
 
-    def __init__(self, runtime: str, threads: int, limit: float, cache: Path | None = None) -> None:
+    def __init__(
+        self, runtime: str, threads: int, limit: float, cache: Path | None = None, target: str = ""
+    ) -> None:
         self.runtime = runtime
         self.problem = ""
         """Why it is out, or nothing."""
@@ -41,6 +47,7 @@ class Contender:
         self._threads = threads
         self._cache = cache
         environment = os.environ | {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": ""}
+        environment |= {"SARDONYX_TARGET": target} | HELD.get(target, {})
         if cache is not None:
             environment["SARDONYX_CACHE"] = str(cache)
         self._process = subprocess.Popen(
@@ -96,12 +103,10 @@ class Contender:
         code = self._process.wait(10)
         return f"crashed with signal {-code}" if code < 0 else f"crashed with status {code}"
 
-    def open(self, path: Path, name: str = "", target: str = "") -> dict[str, float]:
+    def open(self, path: Path, name: str = "") -> dict[str, float]:
         """Make a session; seconds of the import and of making it."""
         job = {"path": str(path), "name": name, "threads": self._threads}
-        if self.runtime == "sardonyx":
-            job["target"] = target
-        elif self._cache is not None:
+        if self.runtime != "sardonyx" and self._cache is not None:
             job["cache"] = str(self._cache)
         return self.ask(do="open", runtime=self.runtime, job=job)
 

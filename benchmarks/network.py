@@ -11,6 +11,8 @@ Feeds = dict[str, np.ndarray]
 Axes = dict[str, dict[int, str]]
 
 BATCH = {0: "batch"}
+BATCHES = (1, 16)
+"""How many images or rows are asked at once."""
 TOKENS = {0: "batch", 1: "sequence"}
 
 

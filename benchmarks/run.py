@@ -118,10 +118,11 @@ class Measurement:
         with ExitStack() as stack:
             contenders = []
             for runtime in self.plan.runtimes:
-                contender = Contender(runtime, threads, self.plan.limit, cache)
+                plan = self.plan
+                contender = Contender(runtime, threads, plan.limit, cache, plan.target)
                 contenders.append(stack.enter_context(contender))
                 try:
-                    contender.open(self.model.path, self.model.name, self.plan.target)
+                    contender.open(self.model.path, self.model.name)
                 except LostError as lost:
                     self._problem(runtime, str(lost), threads=threads)
             for label, inputs in self._inputs.items():
@@ -200,8 +201,8 @@ class Measurement:
             self._results.add(title, row)
 
     def _start(self, runtime: str, threads: int, cache: Path, inputs: Path) -> Row:
-        with Contender(runtime, threads, self.plan.limit, cache) as item:
-            opened = item.open(self.model.path, self.model.name, self.plan.target)
+        with Contender(runtime, threads, self.plan.limit, cache, self.plan.target) as item:
+            opened = item.open(self.model.path, self.model.name)
             (first, *_) = item.call(inputs)
             return {
                 CREATION: opened["create"],
@@ -268,7 +269,9 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=15, help="at most, for each case")
     parser.add_argument("--limit", type=float, default=300, help="seconds to open, or of a call")
     parser.add_argument("--peers", default=",".join(PEERS), help="torch-compile is one too")
-    parser.add_argument("--target", default="", help="such as avx2; runs it without a session")
+    parser.add_argument(
+        "--target", default="", help="such as avx2; OpenVINO and PyTorch are held to avx2 too"
+    )
     parser.add_argument("--exporter", choices=EXPORTERS, default="dynamo")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="of the models")
     parser.add_argument("--no-start", action="store_true", help="leave creation and memory out")

@@ -19,7 +19,9 @@ from functools import partial
 import numpy as np
 
 import sardonyx as sx
-from sardonyx.compiler.emit_engine import Engine, host_target
+from sardonyx.compiler.emit_engine import compile_module
+from sardonyx.compiler.engine import load_code
+from sardonyx.compiler.host import host_target
 from sardonyx.compiler.program import compile_model
 from sardonyx.compiler.threads import POOL, Team
 from sardonyx.runtime.processors import thread_limits
@@ -76,7 +78,7 @@ def fork_join(threads: int, runs: int) -> None:
     team = Team(threads)
     team.gather()
     print(f"{'pool made, ms':42s} {(time.perf_counter() - begin) * 1e3:11.2f}")
-    engine = Engine(MEETING, host_target())
+    engine = load_code([compile_module(MEETING, host_target())])
     arguments = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 2
     repeat = ctypes.CFUNCTYPE(None, *arguments)(engine.address("repeat"))
     place = np.array([0, threads], np.int64)

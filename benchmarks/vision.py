@@ -19,7 +19,7 @@ from transformers import (
     ViTForImageClassification,
 )
 
-from benchmarks.network import BATCH, Adapter, Network, images, settle
+from benchmarks.network import BATCH, BATCHES, Adapter, Network, images, settle
 
 
 def classifier(model: nn.Module, size: int = 224, *, settled: bool = False) -> Network:
@@ -29,7 +29,7 @@ def classifier(model: nn.Module, size: int = 224, *, settled: bool = False) -> N
         settle(module, images(2, 3, size, size))
     return Network(
         module,
-        {f"1x3x{size}x{size}": {"pixels": images(1, 3, size, size)}},
+        {f"{batch}x3x{size}x{size}": {"pixels": images(batch, 3, size, size)} for batch in BATCHES},
         ("logits",),
         {"pixels": BATCH},
         {"pixels": images(2, 3, size, size)},

@@ -10,7 +10,7 @@ from typing import Any
 
 from sardonyx.cli.output import bytes_text, print_facts, print_json, waiting
 from sardonyx.cli.probe import probe_targets
-from sardonyx.compiler.emit_engine import host_features, host_target
+from sardonyx.compiler.host import host_features, host_target
 from sardonyx.runtime.caching import open_cache
 from sardonyx.runtime.processors import thread_limits
 from sardonyx.version import VERSION

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 import sardonyx as sx
-from sardonyx.compiler.emit_engine import host_features
+from sardonyx.compiler.host import host_features
 from sardonyx.compiler.program import compile_model
 from sardonyx.compiler.targets import TARGETS
 

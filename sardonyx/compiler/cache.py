@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx.compiler.digest import digest_file, digest_parts
+from sardonyx.compiler.forks import HELD
 from sardonyx.compiler.image import Image, Wanted
 from sardonyx.compiler.image_file import read_image, write_image
 from sardonyx.compiler.private_folder import PrivateFolder
@@ -80,7 +81,7 @@ class Cache:
             return self.find(key) or self._keep(key, make())
         finally:
             if lock is not None:
-                os.close(lock)
+                HELD.close(lock)
 
     def _wait(self, name: str) -> int | None:
         """Wait for a lock; None where none can be had, so that the work is done twice at worst."""

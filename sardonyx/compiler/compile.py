@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.compiler.build import Built, Step, build_steps
+from sardonyx.compiler.emit_pool import emit_pool
 from sardonyx.compiler.emit_program import emit_objects
 from sardonyx.compiler.expand import lower_model
 from sardonyx.compiler.forms import Form, Source
@@ -78,6 +79,7 @@ def compile_image(
         model=name,
         tables=tables,
         code=tuple(emit_objects(writer.numbering.kernels, target)),
+        pool=emit_pool(),
         graph=to_bytes(writer.remainder()),
         rows=tuple(built.explain(evaluator.graph, lowered)),
         constants=tuple(map(stored_array, writer.numbering.constants)),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from sardonyx.compiler.emit_engine import code_identity
+from sardonyx.compiler.host import host_identity, llvm_identity
 from sardonyx.compiler.targets import Target
 from sardonyx.format.storage import ExternalData
 from sardonyx.format.write import write_model
@@ -50,7 +50,8 @@ def digest_file(path: Path) -> str:
 
 def image_key(identity: str, specialize: bool, target: Target) -> str:
     """The name of a model's image: whatever changes the image changes it."""
-    return digest_parts([identity, str(specialize), VERSION, _sources(), *code_identity(target)])
+    made_by = VERSION, _sources(), *llvm_identity()
+    return digest_parts([identity, str(specialize), target.name, *made_by, *host_identity()])
 
 
 @cache

@@ -5,13 +5,15 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-import llvmlite
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from sardonyx.compiler import emit_ir as ir
-from sardonyx.compiler.targets import Target, choose_target
+from sardonyx.compiler.forks import FORKS
+from sardonyx.compiler.targets import Target
 from sardonyx.errors import UnsupportedError
+
+FORKS.take(ffi.lib._lock)
 
 
 @cache
@@ -20,36 +22,25 @@ def _initialize() -> None:
     llvm.initialize_native_asmprinter()
 
 
-@cache
-def host_features() -> frozenset[str]:
+def llvm_features() -> frozenset[str]:
     """What LLVM says the processor can do."""
     found = llvm.get_host_cpu_features()
     return frozenset(name for name, present in found.items() if present)
 
 
-def host_target(name: str | None = None) -> Target:
-    """The best target for this machine, or a lower one by name."""
-    return choose_target(host_features(), name)
-
-
-def code_identity(target: Target) -> tuple[str, ...]:
-    """All outside of the sources that decides what machine code a target gets."""
-    versions = llvmlite.__version__, ".".join(map(str, llvm.llvm_version_info))
-    return (*versions, llvm.get_default_triple(), target.name, *_processor(target))
-
-
 def compile_module(module: ir.Module | str, target: Target, *, optimize: int = 2) -> bytes:
     """Object code of a module; several may be compiled at the same time, in as many threads."""
-    machine, parsed = _optimized(module, target, optimize)
-    with ffi.OutputString() as problem:
-        made = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, parsed, 1, problem)
-        if not made:
-            raise UnsupportedError(f"LLVM cannot make object code: {problem}")
-    try:
-        start = ffi.lib.LLVMPY_GetBufferStart(made)
-        return ctypes.string_at(start, ffi.lib.LLVMPY_GetBufferSize(made))
-    finally:
-        ffi.lib.LLVMPY_DisposeMemoryBuffer(made)
+    with FORKS.held_off():
+        machine, parsed = _optimized(module, target, optimize)
+        with ffi.OutputString() as problem:
+            made = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, parsed, 1, problem)
+            if not made:
+                raise UnsupportedError(f"LLVM cannot make object code: {problem}")
+        try:
+            start = ffi.lib.LLVMPY_GetBufferStart(made)
+            return ctypes.string_at(start, ffi.lib.LLVMPY_GetBufferSize(made))
+        finally:
+            ffi.lib.LLVMPY_DisposeMemoryBuffer(made)
 
 
 def assembly_of(module: ir.Module | str, target: Target) -> str:
@@ -84,14 +75,16 @@ def _unlocked(name: str) -> Callable[..., Any]:
 
 
 class Engine:
-    """Object code made ready to run; it lives as long as this object."""
+    """Object code that LLVM made ready to run; it lives as long as this object."""
 
-    def __init__(self, objects: Sequence[bytes], target: Target) -> None:
-        _initialize()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(target))
-        for content in objects:
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(content))
-        self._engine.finalize_object()
+    def __init__(self, objects: Sequence[bytes]) -> None:
+        with FORKS.held_off():
+            _initialize()
+            machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            for content in objects:
+                self._engine.add_object_file(llvm.ObjectFileRef.from_data(content))
+            self._engine.finalize_object()
 
     def address(self, name: str) -> int:
         """Where a function begins."""

@@ -8,7 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.compiler.emit_engine import Engine, compile_module, host_target
+from sardonyx.compiler.emit_engine import compile_module
+from sardonyx.compiler.engine import load_code
+from sardonyx.compiler.host import host_target
 
 ROUNDS = 100_000
 STREAMS = 8
@@ -40,7 +42,7 @@ def multiply_add_rate(runs: int = 40) -> float:
     for n in each:
         lines += [f" %q{n} = getelementptr i8, ptr %p, i64 {n * 4 * lanes}"]
         lines += [f" store {vector} %y{n}, ptr %q{n}, align 4"]
-    engine = Engine([compile_module("\n".join([*lines, " ret void\n}"]), target)], target)
+    engine = load_code([compile_module("\n".join([*lines, " ret void\n}"]), target)])
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.address("run"))
     memory = np.zeros(count * lanes, np.float32)
     return 2 * lanes * count * ROUNDS / _best(partial(run, memory.ctypes.data), runs)
@@ -71,7 +73,7 @@ class Reading:
         lines += [f" store volatile <8 x i64> %y{n}, ptr %out, align 8" for n in each]
         target = host_target()
         text = "\n".join([*lines, " ret void\n}"])
-        self._engine = Engine([compile_module(text, target)], target)
+        self._engine = load_code([compile_module(text, target)])
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
         self._run = prototype(self._engine.address("run"))
         self._out = np.zeros(STREAMS, np.int64)

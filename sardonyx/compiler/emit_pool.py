@@ -12,27 +12,13 @@ leaves for another, since there they would only hold up each other.
 
 import platform
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
 
 import llvmlite.binding as llvm
 
+from sardonyx.compiler.forks import FORKS
+from sardonyx.compiler.pool_record import SLOTS
 from sardonyx.compiler.processors import SHARES
-
-SLOTS = 8
-"""How many callers can share their work at once; one more works alone."""
-MOST_THREADS = 1 << 10
-"""How many threads a team can have; a job can be cut into a thousand times as many pieces."""
-POOL_BYTES = 192 + SLOTS * 192
-"""Size of a pool's record: at 0 how often work was published, at 4 on which processor, at 64 how
-many workers sleep, at 128 whether they are to end, at 136 for how many nanoseconds who waits spins,
-then the slots.
-
-A slot: at 0 the ticket (front piece, from bit 20 the piece after the back, from bit 40 free seats),
-at 8 the step, at 64 how many pieces workers did (bit 30: the caller sleeps), at 128 whether it is
-taken, at 136 the kernel, its arguments, tasks and pieces, at 168 the caller's modes of
-floating-point numbers."""
-POOL_SPIN = 136
-"""Where a pool's record says how long to spin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,26 +452,18 @@ def pool_text(dialect: Dialect) -> str:
     return text
 
 
-def emit_pool(dialect: Dialect) -> bytes:
-    """The functions as object code, made quickly: what they wait for outweighs what they do."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    parsed = llvm.parse_assembly(pool_text(dialect))
-    parsed.verify()
-    return bytes(_machine(dialect).emit_object(parsed))
+@cache
+def emit_pool(dialect: Dialect | None = HOST) -> bytes:
+    """The functions as object code, made quickly: what they wait for outweighs what they do.
 
-
-class PoolCode:
-    """The functions in memory, by their addresses; they live as long as this object."""
-
-    def __init__(self, code: bytes, dialect: Dialect) -> None:
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(dialect))
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
-        self.worker, self.halt, self.dispatch = (
-            int(self._engine.get_function_address(name)) for name in ("worker", "halt", "dispatch")
-        )
-
-
-def _machine(dialect: Dialect) -> Any:
-    return llvm.Target.from_triple(dialect.triple).create_target_machine(opt=0, jit=True)
+    Nothing where callers work alone.
+    """
+    if dialect is None:
+        return b""
+    with FORKS.held_off():
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        parsed = llvm.parse_assembly(pool_text(dialect))
+        parsed.verify()
+        machine = llvm.Target.from_triple(dialect.triple).create_target_machine(opt=0, jit=True)
+        return bytes(machine.emit_object(parsed))

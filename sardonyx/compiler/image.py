@@ -129,6 +129,8 @@ class Image:
     """What it was made from, for people."""
     tables: Tables
     code: tuple[bytes, ...]
+    pool: bytes
+    """The workers' code, which is the same in all images."""
     graph: bytes
     rows: tuple[Row, ...]
     constants: tuple[Any, ...]

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from sardonyx.compiler.forks import FORKS, HELD
+
 try:
     import fcntl
 except ImportError:  # pragma: no cover - systems without it do not wait for each other
@@ -25,13 +27,19 @@ class PrivateFolder:
     def problem(self) -> str:
         """Why the folder cannot be used, or nothing; it is made where it is missing."""
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = os.lstat(self.path)
+            found = self._status()
         except OSError as error:
             return error.strerror or str(error)
         if not stat.S_ISDIR(found.st_mode):
             return "it is not a folder"
         return _distrust(found) or ("" if os.access(self.path, os.W_OK) else "it is read-only")
+
+    def _status(self) -> os.stat_result:
+        try:
+            return os.lstat(self.path)
+        except FileNotFoundError:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return os.lstat(self.path)
 
     def open(self, name: str) -> BinaryIO | None:
         """A file to read; None where there is none, or others could have written it."""
@@ -58,20 +66,21 @@ class PrivateFolder:
             staged.unlink(missing_ok=True)
 
     def lock(self, name: str) -> int | None:
-        """A descriptor that keeps others out until it is closed; None while another holds one.
+        """A descriptor that keeps others out until `HELD` closes it; None while another holds one.
 
         The lock of a process that died is free.
         """
         flags = os.O_RDWR | os.O_CREAT | _NO_LINKS
-        descriptor = os.open(self.path / f"{name}.lock", flags, 0o600)
-        if fcntl is None:
+        with FORKS.held_off():
+            descriptor = os.open(self.path / f"{name}.lock", flags, 0o600)
+            try:
+                if fcntl is not None:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return None
+            HELD.add(descriptor)
             return descriptor
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
-        return descriptor
 
 
 def _distrust(found: os.stat_result) -> str:

@@ -1,16 +1,17 @@
 """A model as a native program: compiled once for all sizes, run by one call a segment."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sardonyx.compiler.bodies import BodyEvaluator
 from sardonyx.compiler.cache import Cache
 from sardonyx.compiler.digest import digest_model, digest_parts, image_key
-from sardonyx.compiler.emit_engine import Engine, host_target
+from sardonyx.compiler.engine import Code, load_code
+from sardonyx.compiler.host import host_target
 from sardonyx.compiler.image import (
     Checks,
     CutImage,
@@ -21,18 +22,20 @@ from sardonyx.compiler.image import (
     Wanted,
 )
 from sardonyx.compiler.processors import available_processors
-from sardonyx.compiler.reference import read_values, run_reference
 from sardonyx.compiler.segment import Native, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
-from sardonyx.compiler.threads import Team
+from sardonyx.compiler.threads import POOL, Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, InputError
 from sardonyx.format.load import load
-from sardonyx.graph import Model, Node, Value
+from sardonyx.graph import Model, Value
 from sardonyx.ops.catalog import Catalog, standard
-from sardonyx.ops.evaluate import check_input
+from sardonyx.ops.feeds import check_input
+
+if TYPE_CHECKING:
+    from sardonyx.compiler.references import References
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Program:
         self._model, self._graph = model, model.graph
         self._inputs = self._graph.inputs[: len(tables.fed)]
         team = Team(settings.threads or available_processors())
+        POOL.offer(image.pool)
         self._engine, native = _link(image, team)
         self._steps = [
             Segment(step, image.constants, native) if isinstance(step, SegmentImage) else step
@@ -168,17 +172,8 @@ class Program:
     def _run_reference(
         self, step: ReferenceImage, arrays: list[Any], sizes: Sizes, watch: Watch | None
     ) -> None:
-        evaluator, nodes, reads = self._references
-        node = nodes[step.node]
-        values = {
-            value: arrays[number]
-            for value, number in zip(reads[step.node], step.inputs, strict=True)
-        }
-        if watch is None:
-            made = run_reference(evaluator, node, values)
-        else:
-            with watch.during(node):
-                made = run_reference(evaluator, node, values, watch.checkpoint)
+        given = [arrays[number] for number in step.inputs]
+        made = self._references.run(step.node, given, watch)
         for number, array in zip(step.outputs, made, strict=False):
             arrays[number] = array
         for told in step.told:
@@ -186,24 +181,17 @@ class Program:
         _check(sizes, step.checks)
 
     @cached_property
-    def _references(self) -> tuple[BodyEvaluator, list[Node], list[list[Value]]]:
-        """What runs nodes without kernels, those nodes, and what each reads.
+    def _references(self) -> "References":
+        """What runs nodes without kernels, made at the first run of one."""
+        from sardonyx.compiler.references import References
 
-        Their subgraphs become programs.
-        """
         settings = self._settings
-        evaluator = BodyEvaluator(self._model, catalog=settings.catalog, seed=settings.seed)
-        nodes = list(evaluator.graph.nodes)
-        reads = [read_values(node) for node in nodes]
         constants = {
-            value: self._held[number]
+            step.node: [self._held[number] for number in step.inputs]
             for step in self._tables.steps
             if isinstance(step, ReferenceImage)
-            for value, number in zip(reads[step.node], step.inputs, strict=True)
-            if number in self._constant_arrays
         }
-        evaluator.prepare({}, constants, settings.compile)
-        return evaluator, nodes, reads
+        return References(self._model, settings.catalog, settings.seed, constants, settings.compile)
 
     def _bind(self, feeds: Mapping[str, Any]) -> list[Any]:
         """Every array by its number: constants, what was fed, None for what is not there yet."""
@@ -228,9 +216,9 @@ class Program:
         return arrays
 
 
-def _link(image: Image, team: Team) -> tuple[Engine, Native]:
+def _link(image: Image, team: Team) -> tuple[Code, Native]:
     """Load a program's machine code."""
-    engine = Engine(image.code, host_target(image.tables.target))
+    engine = load_code(image.code)
     count = 1 + max(
         (call[0] for step in image.tables.steps if isinstance(step, SegmentImage)
          for call in step.calls), default=-1,
@@ -305,6 +293,8 @@ class Settings:
     cache: Cache | None = None
     seed: int | None = None
     """Where random operators begin."""
+    watching: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Open while a program is made, which may take long."""
 
     def open(
         self, read: Callable[[], Model], identity: str, *, specialize: bool = True
@@ -320,7 +310,8 @@ class Settings:
             from sardonyx.compiler.compile import compile_image
 
             catalog = standard() if self.catalog is None else self.catalog
-            return compile_image(read(), target, catalog, specialize=specialize)
+            with self.watching():
+                return compile_image(read(), target, catalog, specialize=specialize)
 
         kept = self.catalog is None or self.catalog is standard()
         if self.cache is not None and kept:
@@ -340,7 +331,14 @@ class Settings:
             return self.open(read, identity, specialize=False)
         fed = [f"{name} {item.dtype} {item.shape} {item.tobytes().hex()}"
                for name, item in contents.items()]  # fmt: skip
-        return self.open(lambda: with_contents(read(), contents), digest_parts([identity, *fed]))
+
+        def cleaned() -> Model:
+            # What the contents decide, branches above all, is known only now.
+            from sardonyx.passes.pipeline import CLEAN, run_pipeline
+
+            return run_pipeline(with_contents(read(), contents), CLEAN, catalog=self.catalog)
+
+        return self.open(cleaned, digest_parts([identity, *fed]))
 
     def compile(self, model: Model) -> Program | Specialized:
         """The program of a model."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from sardonyx.compiler.build import Built, Step, build_steps
-from sardonyx.compiler.emit_engine import host_target
 from sardonyx.compiler.emit_text import assembly_text, llvm_text
 from sardonyx.compiler.expand import lower_model
+from sardonyx.compiler.host import host_target
 from sardonyx.compiler.lower import Lowered
 from sardonyx.errors import InputError
 from sardonyx.graph import Graph, Model

@@ -14,14 +14,8 @@ from logging import getLogger
 
 import numpy as np
 
-from sardonyx.compiler.emit_pool import (
-    HOST,
-    MOST_THREADS,
-    POOL_BYTES,
-    POOL_SPIN,
-    PoolCode,
-    emit_pool,
-)
+from sardonyx.compiler.engine import Code, load_code
+from sardonyx.compiler.pool_record import MOST_THREADS, POOL_BYTES, POOL_SPIN
 from sardonyx.compiler.processors import SHARES, available_processors
 
 SPIN_NANOSECONDS = 100_000
@@ -36,7 +30,8 @@ class Pool:
     def __init__(self) -> None:
         self._memory = np.zeros(POOL_BYTES + 64, np.uint8)
         self.address = self._memory.ctypes.data + (-self._memory.ctypes.data % 64)
-        self._code: PoolCode | None = None
+        self._code: Code | None = None
+        self._objects = b""
         self._begin()
         if SHARES:
             os.register_at_fork(after_in_child=self._begin)
@@ -57,16 +52,26 @@ class Pool:
         """How many workers there are."""
         return len(self._threads)
 
+    def offer(self, code: bytes) -> None:
+        """Object code of the workers, which a program that was compiled before brings along."""
+        self._objects = self._objects or code
+
     def grow(self, workers: int) -> int:
         """Have as many workers, if the system lets us; the address of `dispatch`."""
-        assert HOST is not None
         with self._lock:
             if self._code is None:
-                self._code = PoolCode(emit_pool(HOST), HOST)
+                self._code = self._load()
             if self.asked < workers:
                 self.asked = workers
-                self._start(self._code.worker, workers)
-            return self._code.dispatch
+                self._start(self._code.address("worker"), workers)
+            return self._code.address("dispatch")
+
+    def _load(self) -> Code:
+        if not self._objects:
+            from sardonyx.compiler.emit_pool import emit_pool
+
+            self._objects = emit_pool()
+        return load_code([self._objects])
 
     def _start(self, worker: int, workers: int) -> None:
         create, problem = ctypes.CDLL(None).pthread_create, 0
@@ -84,7 +89,7 @@ class Pool:
         with self._lock:
             self.asked = sys.maxsize
             if self._code is not None:
-                _HALT(self._code.halt)(self.address)
+                _HALT(self._code.address("halt"))(self.address)
             while self._threads:
                 ctypes.CDLL(None).pthread_join(self._threads.pop(), None)
 

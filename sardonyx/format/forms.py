@@ -4,7 +4,6 @@ from enum import Enum
 from pathlib import Path
 
 from sardonyx.errors import FormatError, SardonyxError
-from sardonyx.format.protos import proto_class
 from sardonyx.format.wire import Buffer
 
 
@@ -51,6 +50,8 @@ def to_protobuf(content: Buffer, form: Form, message: str, source: str) -> bytes
     """Text in some form -> the message's binary bytes."""
     from google.protobuf import json_format, text_format
 
+    from sardonyx.format.protos import proto_class
+
     try:
         text = str(content, "utf-8")
     except UnicodeDecodeError as error:
@@ -76,6 +77,8 @@ def to_protobuf(content: Buffer, form: Form, message: str, source: str) -> bytes
 def from_protobuf(content: bytes, form: Form, message: str) -> str:
     """A message's binary bytes -> text in some form."""
     from google.protobuf import json_format, text_format
+
+    from sardonyx.format.protos import proto_class
 
     made = proto_class(message).FromString(content)
     if form is Form.JSON:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import EvaluationError, InputError, SardonyxError, UnsupportedError
-from sardonyx.graph import Graph, Model, Node, TensorType, Value
+from sardonyx.graph import Graph, Model, Node, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.graph.inline import inline_functions
 from sardonyx.graph.sort import sort_graph
 from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain, standard
 from sardonyx.ops.convert import upgrade_model
+from sardonyx.ops.feeds import check_input
 from sardonyx.ops.operator import as_outputs, attribute_values, takes_context
 from sardonyx.ops.tolerate import unite_constants
 
@@ -222,35 +222,6 @@ def _require_known_opsets(model: Model, operators: Catalog) -> None:
 
 def _accept(value: Value, given: Any) -> Any:
     return given
-
-
-def check_input(value: Value, given: Any) -> Any:
-    """What was fed for an input, as an array where a tensor is wanted; raises if unfit."""
-    wanted = value.type
-    if not isinstance(wanted, TensorType):
-        return given
-    array = np.asarray(given)
-    if array.dtype.kind in "USTa":
-        array = array.astype(object)
-    try:
-        found = from_numpy(array.dtype)
-    except UnsupportedError as error:
-        raise InputError(f"input '{value.name}': {error.what}", hint=f"feed a {wanted}") from None
-    if isinstance(wanted.element, DataType) and wanted.element and found != wanted.element:
-        raise InputError(
-            f"input '{value.name}' is {found.text} where {wanted.element.text} is expected",
-            hint=f"cast it: array.astype({wanted.element.numpy.name!r})",
-        )
-    if wanted.shape is not None:
-        fits = len(wanted.shape) == array.ndim and all(
-            not isinstance(size, int) or size < 0 or size == actual
-            for size, actual in zip(wanted.shape, array.shape, strict=False)
-        )
-        if not fits:
-            raise InputError(
-                f"input '{value.name}' has shape {list(array.shape)}, the model expects {wanted}"
-            )
-    return array
 
 
 def _describe(value: Any) -> str:

@@ -1,9 +1,9 @@
 """How many threads a process should use: what the system, its container and its user allow."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import ceil
 from pathlib import Path, PurePosixPath
 
@@ -62,15 +62,19 @@ def thread_limits(
     >>> limits.threads
     1
     """
-    said = re.match(r"\s*0*([1-9]\d*)\s*(,|$)", environment.get(OPENMP, ""))
+    said = environment.get(OPENMP, "").partition(",")[0].strip()
+    threads = int(said) if said.isdecimal() else 0
     return ThreadLimits(
-        os.cpu_count() or 1, available_processors(), cpu_quota(root),
-        int(said.group(1)) if said else None, SHARES,
-    )  # fmt: skip
+        os.cpu_count() or 1, available_processors(), cpu_quota(root), threads or None, SHARES
+    )
 
 
+@cache
 def cpu_quota(root: Path = Path("/")) -> float | None:
-    """How many processors' time control groups allow, by the tightest group that we are in."""
+    """How many processors' time control groups allow, by the tightest group that we are in.
+
+    It is asked for once: a process does not move between containers.
+    """
     found = [quota for group in _groups(root) if (quota := _quota(group)) is not None]
     return min(found, default=None)
 
@@ -115,7 +119,8 @@ def _quota(group: Path) -> float | None:
 
 def _plain(path: str) -> str:
     """A path of `mountinfo`, which writes some characters as octal numbers."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), path)
+    first, *others = path.split("\\")
+    return first + "".join(chr(int(part[:3], 8)) + part[3:] for part in others)
 
 
 def _read(path: Path) -> str:

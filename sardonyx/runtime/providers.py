@@ -3,6 +3,7 @@
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from logging import INFO, WARNING
 from typing import Any, Protocol
 
@@ -12,7 +13,6 @@ from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.graph import Graph, Model, SparseTensorType, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.ops.catalog import Catalog
-from sardonyx.ops.evaluate import Evaluator
 from sardonyx.runtime.caching import open_cache
 from sardonyx.runtime.defaults import PROCESS
 from sardonyx.runtime.feeds import constants_of
@@ -76,6 +76,9 @@ class ReferenceRunner:
     def __init__(
         self, source: ModelSource, catalog: Catalog | None, options: SessionOptions
     ) -> None:
+        # It brings all that models are rewritten with, which a compiled one does not need.
+        from sardonyx.ops.evaluate import Evaluator
+
         self._evaluator = Evaluator(source.model, catalog=catalog, seed=PROCESS.seed)
         self.model, self.graph = self._evaluator.model, self._evaluator.graph
         self.constants = constants_of(source.model)
@@ -134,9 +137,9 @@ class CompiledRunner:
             catalog=catalog,
             cache=open_cache(options),
             seed=PROCESS.seed,
+            watching=partial(signs_of_life, "compiling the model", options),
         )
-        with signs_of_life("compiling the model", options):
-            self._program = self._compile_optimized()
+        self._program = self._compile_optimized()
         self.constants: frozenset[int] = frozenset()
         self.sparse = sparse_names(self._program.output_values)
         self._places = {name: place for place, name in enumerate(self._program.output_names)}

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from sardonyx.compiler.emit_engine import host_target
+from sardonyx.compiler.host import host_target
 from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.runtime.options import SessionOptions
 

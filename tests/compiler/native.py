@@ -8,17 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler import emit_ir as ir
-from sardonyx.compiler.emit_engine import Engine, compile_module, host_target
+from sardonyx.compiler.emit_engine import compile_module
 from sardonyx.compiler.emit_loops import emit_kernel
+from sardonyx.compiler.engine import Code, load_code
+from sardonyx.compiler.host import host_target
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Expression
 from sardonyx.loops import Kernel, verify
 
 
-def engine_of(module: ir.Module | str, target: Target | None = None) -> Engine:
+def engine_of(module: ir.Module | str, target: Target | None = None) -> Code:
     """A module made ready to run."""
     target = target or host_target()
-    return Engine([compile_module(module, target)], target)
+    return load_code([compile_module(module, target)])
 
 
 def run_native(
@@ -26,7 +28,7 @@ def run_native(
     memories: Mapping[str, NDArray[Any]],
     parameters: Mapping[str, int] | None = None,
     target: Target | None = None,
-) -> Engine:
+) -> Code:
     """Compile and run; the arrays change."""
     verify(kernel)
     target = target or host_target()

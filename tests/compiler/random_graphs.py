@@ -273,6 +273,14 @@ def axes_of_one(make: Maker) -> None:
         make.keep(make.op.Unsqueeze(item.value, np.array([axis])), shape, item.dtype, item.exact)
 
 
+def _slice_size(size: int, start: int, end: int, step: int) -> int:
+    """How many elements the specification leaves: NumPy takes fewer from before the front."""
+    start, end = (place + size if place < 0 else place for place in (start, end))
+    last = size - 1 if step < 0 else size
+    steps = range(max(0, min(start, last)), max(-1 if step < 0 else 0, min(end, last)), step)
+    return min(len(steps), size)
+
+
 def sliced(make: Maker) -> None:
     item = make.pick(lambda item: item.rank > 0) or make.floats(2)
     axis = make.integer(0, item.rank - 1)
@@ -280,7 +288,7 @@ def sliced(make: Maker) -> None:
     start, end = sorted(make.integer(-item.shape[axis] - 1, item.shape[axis] + 1) for _ in range(2))
     if step < 0:
         start, end = end, start
-    size = len(range(*slice(start, end, step).indices(item.shape[axis])))
+    size = _slice_size(item.shape[axis], start, end, step)
     shape = (*item.shape[:axis], size, *item.shape[axis + 1 :])
     made = make.op.Slice(item.value, *(np.array([number]) for number in (start, end, axis, step)))
     make.keep(made, shape, item.dtype, item.exact)
@@ -449,7 +457,9 @@ def general_product(make: Maker) -> None:
     flip = make.integer(0, 1)
     shape = (columns, item.shape[1]) if flip else (item.shape[1], columns)
     other, bias = make.constant(shape, item.dtype), make.constant((columns,), item.dtype)
-    made = make.op.Gemm(item.value, other, bias, transB=flip, alpha=0.5, beta=make.choose(1.0, 2.0))
+    # onnxruntime forgets beta where there is nothing to multiply.
+    beta = make.choose(1.0, 2.0) if item.shape[1] else 1.0
+    made = make.op.Gemm(item.value, other, bias, transB=flip, alpha=0.5, beta=beta)
     make.keep(made, (item.shape[0], columns), item.dtype, False)
 
 

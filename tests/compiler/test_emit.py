@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sardonyx.compiler.emit_engine import host_features
+from sardonyx.compiler.host import host_features
 from sardonyx.compiler.targets import TARGETS, Target
 from sardonyx.dims import symbol
 from sardonyx.dtypes import DataType

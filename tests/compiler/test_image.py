@@ -9,7 +9,7 @@ import pytest
 
 import sardonyx as sx
 from sardonyx.compiler.cache import Cache
-from sardonyx.compiler.emit_engine import host_target
+from sardonyx.compiler.host import host_target
 from sardonyx.compiler.image import Image
 from sardonyx.compiler.image_file import read_image, write_image
 from sardonyx.compiler.program import Program, Settings, compile_model

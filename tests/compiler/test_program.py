@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import sardonyx as sx
-from sardonyx.compiler.emit_engine import host_features
+from sardonyx.compiler.host import host_features
 from sardonyx.compiler.lowerings import LOWERINGS
 from sardonyx.compiler.program import compile_model
 from sardonyx.compiler.segment import Segment

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
-from sardonyx.compiler.emit_pool import DIALECTS, HOST, POOL_SPIN, SLOTS, emit_pool
+from sardonyx.compiler.emit_pool import DIALECTS, HOST, emit_pool
+from sardonyx.compiler.pool_record import POOL_SPIN, SLOTS
 from sardonyx.compiler.processors import SHARES
 from sardonyx.compiler.program import compile_model
 from sardonyx.compiler.threads import POOL, Pool, Team

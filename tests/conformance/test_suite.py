@@ -2,7 +2,7 @@
 
 import pytest
 
-from sardonyx.compiler.emit_engine import host_features
+from sardonyx.compiler.host import host_features
 from sardonyx.compiler.targets import TARGETS
 from tests.conformance.suite import KINDS, Case, Compiled, cases, check, reference, session
 

@@ -1,4 +1,4 @@
-"""Real models compiled, at one and two threads, beside outputs of another runtime."""
+"""Real models compiled for each target, at 1 and 2 threads, beside outputs of another runtime."""
 
 from pathlib import Path
 
@@ -22,29 +22,39 @@ QUICK = {
 """Models that compile in a few seconds; the others take up to a minute each."""
 
 
-def compiled(model: sx.Model, options: sx.SessionOptions) -> sx.InferenceSession:
-    return sx.InferenceSession(model, options, ["CPUExecutionProvider"])
+TARGETS = ("native", "avx2", "generic")
 
 
-def by_time(path: Path) -> object:
-    marks = [] if path.parent.name in QUICK else [pytest.mark.slow]
-    return pytest.param(path, marks=marks)
+def run_compiled(
+    model: sx.Model, target: str, threads: int, names: list[str], feeds: dict[str, object]
+) -> list[object]:
+    options = sx.SessionOptions()
+    options.intra_op_num_threads = threads
+    if target != "native":
+        options.add_session_config_entry("sardonyx.target", target)
+    return sx.InferenceSession(model, options, ["CPUExecutionProvider"]).run(names, feeds)
+
+
+def choices() -> list[object]:
+    """Every model at every target; the quick ones for this machine's own are not slow."""
+    return [
+        pytest.param(
+            path, target, id=f"{path.parent.name}-{path.stem}-{target}",
+            marks=[] if path.parent.name in QUICK and target == "native" else [pytest.mark.slow],
+        )
+        for path in cases()
+        for target in TARGETS
+    ]  # fmt: skip
 
 
 @needs_models
-@pytest.mark.parametrize(
-    "path", [by_time(path) for path in cases()], ids=lambda path: f"{path.parent.name}-{path.stem}"
-)
-def test_compiled(path: Path) -> None:
+@pytest.mark.parametrize(("path", "target"), choices())
+def test_compiled(path: Path, target: str) -> None:
     model = sx.load(path.parent / "model.onnx")
     feeds, expected = read_case(path)
     feeds = with_keys(model, feeds)
-    results = []
-    for threads in (1, 2):
-        options = sx.SessionOptions()
-        options.intra_op_num_threads = threads
-        results.append(compiled(model, options).run(list(expected), feeds))
-    for one, two, wanted in zip(*results, expected.values(), strict=True):
-        agree(one, wanted, WIDER.get(path.parent.name, ATOL))
-        if isinstance(one, np.ndarray):
-            np.testing.assert_array_equal(one, two)
+    one, two = (run_compiled(model, target, n, list(expected), feeds) for n in (1, 2))
+    for first, second, wanted in zip(one, two, expected.values(), strict=True):
+        agree(first, wanted, WIDER.get(path.parent.name, ATOL))
+        if isinstance(first, np.ndarray):
+            np.testing.assert_array_equal(first, second)

@@ -5,7 +5,7 @@ import os
 
 os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])
 
-from sardonyx.compiler.emit_pool import POOL_SPIN  # noqa: E402
+from sardonyx.compiler.pool_record import POOL_SPIN  # noqa: E402
 from sardonyx.compiler.processors import available_processors  # noqa: E402
 from sardonyx.compiler.threads import POOL  # noqa: E402
 from tests.compiler.sharing import run  # noqa: E402
