@@ -1,7 +1,8 @@
-"""Kernels as LLVM functions: `void kernel(i64* arguments, i64 begin, i64 end)`.
+"""Kernels as LLVM functions: `void kernel(i64* arguments, i64 begin, i64 end, i64 step)`.
 
 The arguments are the addresses of the memories, then the parameters. `begin` and `end` bound the
-parallel loop. A vector loop runs whole vectors, then one masked vector for what is left.
+parallel loop, `step` is the number of the step, where there are any. A vector loop runs whole
+vectors, then one masked vector for what is left.
 """
 
 import math
@@ -72,7 +73,7 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, target: Target) ->
     """Define a function in a module, which remembers what its target has."""
     lanes = module.lanes = target.lanes
     module.dots, module.pairs = target.dots, target.pairs
-    signature = ir.FunctionType(ir.VoidType(), [I64.as_pointer(), I64, I64])
+    signature = ir.FunctionType(ir.VoidType(), [I64.as_pointer(), I64, I64, I64])
     function = ir.Function(module, signature, name)
     _Emitter(function, kernel, lanes).run()
     return function
@@ -96,6 +97,8 @@ class _Emitter(Access):
         for position, name in enumerate(self.kernel.memories + self.kernel.parameters):
             value = self.b.load(self.b.gep(arguments, [ir.Constant(I64, position)]))
             (self.memories if name in self.kernel.memories else self.names)[name] = value
+        if self.kernel.steps is not None:
+            self.names[self.kernel.steps.index] = self.function.args[3]
         body = self.function.append_basic_block("body")
         self.b.branch(body)
         self.b.position_at_end(body)
@@ -139,9 +142,11 @@ class _Emitter(Access):
                 self.vector_loop(index, extent, body)
             case Kind.TURN:
                 self.turn(index, body)
+            case Kind.STEPS:
+                self.body(body)
             case Kind.PARALLEL:
-                begin, end = self.function.args[1:]
-                self.counted(index, begin, end, 1, lambda: self.body(body))
+                begin, end = self.function.args[1:3]
+                self.counted(index, begin, end, 1, lambda: self.task(index, body))
             case Kind.SERIAL if extent == 1:
                 self.fixed[index] = 0
                 self.body(body)
@@ -167,6 +172,17 @@ class _Emitter(Access):
         variable.add_incoming(following, self.b.block)
         self.b.cbranch(self.b.icmp_signed("<", following, end), head, after)
         self.b.position_at_end(after)
+
+    def task(self, index: str, body: tuple[Statement, ...]) -> None:
+        """One task; every other step takes them backwards, as the last ones are in the cache."""
+        if self.kernel.steps is not None:
+            begin, end = self.function.args[1:3]
+            number, one = self.names[index], ir.Constant(I64, 1)
+            last = self.b.sub(self.b.add(begin, end), one)
+            odd = self.b.and_(self.names[self.kernel.steps.index], one)
+            back = self.b.icmp_signed("==", odd, one)
+            self.names[index] = self.b.select(back, self.b.sub(last, number), number)
+        self.body(body)
 
     def turn(self, index: str, body: tuple[Statement, ...]) -> None:
         """A square of elements: rows are loaded, turned in registers, and stored as columns."""

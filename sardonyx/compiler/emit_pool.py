@@ -4,8 +4,10 @@ A job is a kernel, its arguments and a number of pieces, published in a slot. Th
 pieces from the front, workers from the back, so that a worker finds again in its cache what it made
 before; a slot's ticket holds both ends, and how many more workers may join. A worker reads a job
 only after it took a piece of it, and the caller leaves a job only when every piece is reported, so
-neither sees another's job. The caller never waits for a worker that has not begun: a pool that is
-busy, asleep or gone costs time, not results. Who waits spins for a moment, then sleeps.
+neither sees another's job. A job of several steps is published again for each. The caller never
+waits for a worker that has not begun: a pool that is busy, asleep or gone costs time, not results.
+Who waits spins for a moment, then sleeps; a worker that finds itself on the caller's processor
+leaves for another, since there they would only hold up each other.
 """
 
 import platform
@@ -62,6 +64,9 @@ _TEXT = r"""
 declare i64 @syscall(i64, ...)
 declare i32 @clock_gettime(i32, ptr)
 declare i32 @prctl(i32, ...)
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
 declare i32 @sigfillset(ptr)
 declare i32 @sigdelset(ptr, i32)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
@@ -108,6 +113,38 @@ exit:
  ret i32 %is
 }
 
+; Leaves the processor that work was last published on, where others may be used.
+define internal void @leave(ptr %pool) {
+entry:
+ %processors = alloca [128 x i8], align 8
+ %to_caller = getelementptr i8, ptr %pool, i64 4
+ %there = load atomic i32, ptr %to_caller monotonic, align 4
+ %here = call i32 @sched_getcpu()
+ %same = icmp eq i32 %there, %here
+ %known = icmp ult i32 %here, 1024
+ %move = and i1 %same, %known
+ br i1 %move, label %look, label %exit
+look:
+ %failed = call i32 @sched_getaffinity(i32 0, i64 128, ptr %processors)
+ %found = icmp eq i32 %failed, 0
+ br i1 %found, label %go, label %exit
+go:
+ %which = lshr i32 %here, 3
+ %byte = getelementptr i8, ptr %processors, i32 %which
+ %rest = and i32 %here, 7
+ %narrow = trunc i32 %rest to i8
+ %bit = shl i8 1, %narrow
+ %all = load i8, ptr %byte, align 1
+ %others = xor i8 %all, %bit
+ store i8 %others, ptr %byte, align 1
+ %moved = call i32 @sched_setaffinity(i32 0, i64 128, ptr %processors)
+ store i8 %all, ptr %byte, align 1
+ %restored = call i32 @sched_setaffinity(i32 0, i64 128, ptr %processors)
+ br label %exit
+exit:
+ ret void
+}
+
 ; Runs a piece of the job in a slot.
 define internal void @perform(ptr %slot, i64 %piece) {
  %pf = getelementptr i8, ptr %slot, i64 136
@@ -118,12 +155,14 @@ define internal void @perform(ptr %slot, i64 %piece) {
  %a = load ptr, ptr %pa, align 8
  %c = load i64, ptr %pc, align 8
  %n = load i64, ptr %pn, align 8
+ %ps = getelementptr i8, ptr %slot, i64 8
+ %s = load i64, ptr %ps, align 8
  %next = add i64 %piece, 1
  %b0 = mul i64 %c, %piece
  %b = udiv i64 %b0, %n
  %e0 = mul i64 %c, %next
  %e = udiv i64 %e0, %n
- call void %f(ptr %a, i64 %b, i64 %e)
+ call void %f(ptr %a, i64 %b, i64 %e, i64 %s)
  ret void
 }
 
@@ -214,9 +253,12 @@ begin:
  %seen = load atomic i32, ptr %pool seq_cst, align 4
  %halt = load atomic i32, ptr %stop acquire, align 4
  %halted = icmp ne i32 %halt, 0
- br i1 %halted, label %exit, label %scan
+ br i1 %halted, label %exit, label %search
+search:
+ call void @leave(ptr %pool)
+ br label %scan
 scan:
- %tried = phi i64 [0, %begin], [%count, %next]
+ %tried = phi i64 [0, %search], [%count, %next]
  %number = add i64 %start, %tried
  %place = and i64 %number, LAST
  %offset = mul i64 %place, 192
@@ -275,20 +317,24 @@ none:
  ret ptr null
 }
 
-; Publishes the job in a slot to at most %seats workers.
+; Publishes a step of the job in a slot to at most %seats workers; the caller has its first piece.
 define internal void @publish(ptr %pool, ptr %slot, i64 %pieces, i64 %seats) {
 entry:
  %done = getelementptr i8, ptr %slot, i64 64
  %modes = getelementptr i8, ptr %slot, i64 168
  %sleepers = getelementptr i8, ptr %pool, i64 64
  SAVE_MODES
+ %to_here = getelementptr i8, ptr %pool, i64 4
+ %here = call i32 @sched_getcpu()
+ store atomic i32 %here, ptr %to_here monotonic, align 4
  store atomic i32 0, ptr %done monotonic, align 4
  %others = sub i64 %pieces, 1
  %fewer = icmp ult i64 %seats, %others
  %helpers = select i1 %fewer, i64 %seats, i64 %others
  %high = shl i64 %helpers, 40
  %back = shl i64 %pieces, 20
- %ticket = or i64 %high, %back
+ %both = or i64 %high, %back
+ %ticket = or i64 %both, 1
  store atomic i64 %ticket, ptr %slot release, align 8
  %o = atomicrmw add ptr %pool, i32 1 seq_cst
  %asleep = load atomic i32, ptr %sleepers seq_cst, align 4
@@ -328,9 +374,9 @@ exit:
  ret void
 }
 
-; Runs tasks of a kernel in pieces, together with workers that are free. A team's record: the
-; address of this function, that of the pool, how many workers may help.
-define void @dispatch(ptr %team, ptr %f, ptr %a, i64 %count, i64 %pieces) {
+; Runs tasks of a kernel in pieces, together with workers that are free, in one step or several. A
+; team's record: the address of this function, that of the pool, how many workers may help.
+define void @dispatch(ptr %team, ptr %f, ptr %a, i64 %count, i64 %pieces, i64 %steps) {
 entry:
  %few = icmp slt i64 %pieces, 2
  br i1 %few, label %single, label %many
@@ -343,7 +389,12 @@ many:
  %alone = icmp eq ptr %slot, null
  br i1 %alone, label %single, label %fork
 single:
- call void %f(ptr %a, i64 0, i64 %count)
+ %at = phi i64 [0, %entry], [0, %many], [%then, %single]
+ call void %f(ptr %a, i64 0, i64 %count, i64 %at)
+ %then = add i64 %at, 1
+ %others = icmp slt i64 %then, %steps
+ br i1 %others, label %single, label %exit
+exit:
  ret void
 fork:
  %pf = getelementptr i8, ptr %slot, i64 136
@@ -354,22 +405,32 @@ fork:
  store ptr %a, ptr %pa, align 8
  store i64 %count, ptr %pc, align 8
  store i64 %pieces, ptr %pn, align 8
+ br label %begin
+begin:
+ %step = phi i64 [0, %fork], [%following, %join]
+ %ps = getelementptr i8, ptr %slot, i64 8
+ store i64 %step, ptr %ps, align 8
  call void @publish(ptr %pool, ptr %slot, i64 %pieces, i64 %seats)
- br label %more
-more:
- %mine = phi i32 [0, %fork], [%counted, %work]
- %ticket = call i64 @take(ptr %slot, i64 1, i64 0)
- %got = icmp ne i64 %ticket, 0
- br i1 %got, label %work, label %join
+ br label %work
 work:
- %piece = and i64 %ticket, 1048575
+ %piece = phi i64 [0, %begin], [%next, %more]
+ %mine = phi i32 [0, %begin], [%counted, %more]
  call void @perform(ptr %slot, i64 %piece)
  %counted = add i32 %mine, 1
- br label %more
+ %ticket = call i64 @take(ptr %slot, i64 1, i64 0)
+ %got = icmp ne i64 %ticket, 0
+ br i1 %got, label %more, label %join
+more:
+ %next = and i64 %ticket, 1048575
+ br label %work
 join:
  %total = trunc i64 %pieces to i32
- %rest = sub i32 %total, %mine
+ %rest = sub i32 %total, %counted
  call void @await(ptr %pool, ptr %slot, i32 %rest)
+ %following = add i64 %step, 1
+ %again = icmp slt i64 %following, %steps
+ br i1 %again, label %begin, label %leave
+leave:
  %taken = getelementptr i8, ptr %slot, i64 128
  store atomic i32 0, ptr %taken release, align 4
  ret void

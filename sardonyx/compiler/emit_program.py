@@ -17,8 +17,9 @@ from sardonyx.loops.verify import verify
 
 _RUN = r"""
 ; %record: team, frame, addresses, bases, offsets, number of slots, calls, their number.
-; A call: its kernel, its first slot, the slot with the number of its tasks; pieces are behind that.
-; One piece is run here, more are shared by the team's `dispatch`, which its record begins with.
+; A call: its kernel, its first slot, the slot with the number of its tasks; pieces and steps are
+; behind that. One piece is run here, more are shared by the team's `dispatch`, which its record
+; begins with.
 define void @run(ptr %record) {
 entry:
  %p1 = getelementptr i64, ptr %record, i64 1
@@ -67,16 +68,25 @@ call:
  %arguments = getelementptr i64, ptr %frame, i64 %start
  %pt = getelementptr i64, ptr %frame, i64 %last
  %pp = getelementptr i64, ptr %pt, i64 1
+ %pn = getelementptr i64, ptr %pt, i64 2
  %tasks = load i64, ptr %pt
  %pieces = load i64, ptr %pp
+ %steps = load i64, ptr %pn
  %one = icmp slt i64 %pieces, 2
+ %none = icmp slt i64 %steps, 1
+ br i1 %none, label %done, label %begin
+begin:
  br i1 %one, label %alone, label %together
 alone:
- call void %kernel(ptr %arguments, i64 0, i64 %tasks)
- br label %done
+ %step = phi i64 [0, %begin], [%then, %alone]
+ call void %kernel(ptr %arguments, i64 0, i64 %tasks, i64 %step)
+ %then = add i64 %step, 1
+ %again = icmp slt i64 %then, %steps
+ br i1 %again, label %alone, label %done
 together:
  %dispatch = load ptr, ptr %team
- call void %dispatch(ptr %team, ptr %kernel, ptr %arguments, i64 %tasks, i64 %pieces)
+ call void %dispatch(
+  ptr %team, ptr %kernel, ptr %arguments, i64 %tasks, i64 %pieces, i64 %steps)
  br label %done
 done:
  %following = add i64 %number, 1

@@ -195,8 +195,8 @@ class Memories:
 class Routine:
     """Kernels of an operator's own, over arguments in memory.
 
-    `write(memories)` returns kernels that run one after another; each is `work` elementary
-    operations or so, by which threads are given to it.
+    `write(memories)` returns kernels that run one after another; each, or each of its steps, is
+    `work` elementary operations or so, by which threads are given to it.
     """
 
     arguments: tuple[Form, ...]

@@ -44,7 +44,7 @@ class _Frame:
         self.slots = 0
         for call in step.calls:
             self.starts.append(self.slots)
-            self.slots += len(call.places) + len(call.kernel.parameters) + 2
+            self.slots += len(call.places) + len(call.kernel.parameters) + 3
         places = [*step.inputs, *step.outputs]
         self.outside = {form: FIRST_INPUT + place for place, form in enumerate(places)}
         self.constants: dict[int, int] = {}
@@ -85,9 +85,8 @@ class _Frame:
                 yield self.slot(item)
             for name in call.kernel.parameters:
                 yield _Slot(NOTHING, self.code.argument(name))
-            tasks, pieces = self.shares(call)
-            yield _Slot(NOTHING, tasks)
-            yield _Slot(NOTHING, pieces)
+            for count in self.shares(call):
+                yield _Slot(NOTHING, count)
 
     def slot(self, item: Place) -> _Slot:
         if isinstance(item, Status):
@@ -101,18 +100,20 @@ class _Frame:
         number = self.constants.setdefault(self.numbering.constant(array), len(self.constants))
         return _Slot(FIRST_INPUT + len(self.outside) + number, "0")
 
-    def shares(self, call: Call) -> tuple[str, str]:
-        """How many tasks a call has, and into how many pieces threads cut them."""
-        loop = call.kernel.parallel
+    def shares(self, call: Call) -> tuple[str, str, str]:
+        """A call's tasks, into how many pieces threads cut them, and how many steps it takes."""
+        loop, around = call.kernel.parallel, call.kernel.steps
         tasks = "1" if loop is None else self.code.count(loop.extent)
+        steps = "1" if around is None else self.code.count(around.extent)
         work = self.code.count(call.work)
         if tasks.isdecimal() and int(tasks) < 2:
-            return tasks, "1"
+            return tasks, "1", steps
+        pieces = f"pieces({tasks}, {around is not None})"
         if work.isdecimal():
             alone = int(work) < SMALLEST_SHARED_WORK
-            return tasks, "1" if alone else self.code.named(f"pieces({tasks})")
-        enough = f"pieces({tasks}) if {work} >= {SMALLEST_SHARED_WORK} else 1"
-        return tasks, self.code.named(enough)
+            return tasks, "1" if alone else self.code.named(pieces), steps
+        enough = f"{pieces} if {work} >= {SMALLEST_SHARED_WORK} else 1"
+        return tasks, self.code.named(enough), steps
 
     def place_blocks(self, lifetimes: dict[Place, Lifetime]) -> dict[Place, str]:
         """Where each block begins in the arena, behind the frame and the status."""

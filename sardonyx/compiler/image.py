@@ -43,7 +43,7 @@ class Fed:
 class SegmentImage:
     """Calls of kernels that run without anything between them.
 
-    The frame has slots for every call: its arguments, the number of its tasks, and of pieces.
+    The frame has slots for every call: its arguments, the number of its tasks, of pieces and steps.
     `bases` says which address each slot is relative to, `offsets` what is added, where `positions`
     take the results of the plan's source that `chosen` numbers.
     """

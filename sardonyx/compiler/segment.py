@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.compiler.address import address_of
 from sardonyx.compiler.image import ARENA, FIRST_INPUT, SegmentImage
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.compiler.sizes import function
@@ -90,9 +91,11 @@ class Segment:
     def _compute(self) -> Callable[..., Any]:
         return function(self.image.source)
 
-    def _pieces(self, tasks: int) -> int:
-        """Into how many pieces threads cut a call's tasks."""
-        return min(tasks, self._team.threads * PIECES_EACH) if self._team.threads > 1 else 1
+    def _pieces(self, tasks: int, stepwise: bool) -> int:
+        """Into how many pieces threads cut a call's tasks, or those of each of its steps."""
+        threads = self._team.threads
+        each = 1 if stepwise else PIECES_EACH
+        return min(tasks, threads * each) if threads > 1 else 1
 
     def _plan(self, sizes: tuple[int, ...]) -> Plan:
         values, arena_bytes, shapes = self._compute(*sizes, self._pieces)
@@ -120,15 +123,17 @@ class Segment:
             self._by_sizes.clear()
         if plan is None:
             plan = self._by_sizes[key] = self._plan(key)  # type: ignore[index,arg-type]
-        self._by_shapes[_shapes(arrays)] = plan
+        self._by_shapes[tuple([(array.shape, array.dtype) for array in arrays])] = plan
         return self._go(plan, [np.ascontiguousarray(array) for array in arrays], watch)
 
     def run_again(self, arrays: Sequence[Any], watch: Watch | None = None) -> list[Any] | None:
         """Run on arrays of types and shapes that were there before; None where they were not."""
+        shapes = []
         for array in arrays:
             if type(array) is not np.ndarray or not array.flags.c_contiguous:
                 return None
-        plan = self._by_shapes.get(_shapes(arrays))
+            shapes.append((array.shape, array.dtype))
+        plan = self._by_shapes.get(tuple(shapes))
         return None if plan is None else self._go(plan, arrays, watch)
 
     def _go(
@@ -138,11 +143,8 @@ class Segment:
         arena = self._take(plan.arena_bytes)
         addresses = arena.addresses
         at = FIRST_INPUT
-        for array in arrays:
-            addresses[at] = array.__array_interface__["data"][0]
-            at += 1
-        for array in results:
-            addresses[at] = array.__array_interface__["data"][0]
+        for array in (*arrays, *results):
+            addresses[at] = address_of(array)
             at += 1
         arena.record[_OFFSETS] = plan.offsets_address
         if plan.shared:
@@ -197,7 +199,3 @@ class Segment:
             raise EvaluationError(
                 "an index is out of range", hint="check the values of inputs that select elements"
             )
-
-
-def _shapes(arrays: Sequence[NDArray[Any]]) -> tuple[Any, ...]:
-    return tuple([(array.shape, array.dtype) for array in arrays])

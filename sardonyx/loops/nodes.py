@@ -156,6 +156,8 @@ class Kind(Enum):
     UNROLL = "unroll"
     VECTOR = "vector"
     PARALLEL = "parallel"
+    STEPS = "steps"
+    """Around the parallel loop: an iteration begins when all tasks of the one before are done."""
     TURN = "turn"
     """Around a vector loop of as many iterations, which copies an element: a square is turned."""
 
@@ -231,7 +233,10 @@ Statement = Loop | Guard | Let | Register | Local | Update | Store
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function of memories and parameters. A parallel loop, if any, is its only statement."""
+    """A function of memories and parameters.
+
+    A parallel loop, if any, is its only statement, or the only one of a loop of steps that is.
+    """
 
     memories: tuple[str, ...]
     parameters: tuple[str, ...]
@@ -240,8 +245,17 @@ class Kernel:
     @property
     def parallel(self) -> Loop | None:
         """The loop whose iterations may run on several threads."""
-        first = self.body[0] if len(self.body) == 1 else None
-        return first if isinstance(first, Loop) and first.kind is Kind.PARALLEL else None
+        return _only_loop(self.body if self.steps is None else self.steps.body, Kind.PARALLEL)
+
+    @property
+    def steps(self) -> Loop | None:
+        """The loop whose iterations wait for each other, around the parallel one."""
+        return _only_loop(self.body, Kind.STEPS)
+
+
+def _only_loop(body: tuple[Statement, ...], kind: Kind) -> Loop | None:
+    first = body[0] if len(body) == 1 else None
+    return first if isinstance(first, Loop) and first.kind is kind else None
 
 
 def dtype_of(value: Value) -> DataType:

@@ -50,6 +50,10 @@ def verify(kernel: Kernel) -> None:
     _Scope(set(kernel.memories), set(kernel.parameters), {}).body(kernel.body, Kind.PARALLEL)
 
 
+_INSIDE = {Kind.PARALLEL: Kind.SERIAL, Kind.STEPS: Kind.PARALLEL}
+"""What kind of loop is around the body of one, where it is not its own."""
+
+
 class _Scope:
     def __init__(self, memories: set[str], names: set[str], registers: dict[str, Register]) -> None:
         self.memories = memories
@@ -77,8 +81,11 @@ class _Scope:
                     _require(
                         around is Kind.PARALLEL and alone, f"parallel loop {index} not outermost"
                     )
+                if kind is Kind.STEPS:
+                    outermost = around is Kind.PARALLEL and alone
+                    _require(outermost and _is_parallel(index, body), f"loop of steps {index}")
                 inner = _Scope(self.memories, self.names | {index}, self.registers)
-                inner.body(body, Kind.SERIAL if kind is Kind.PARALLEL else kind)
+                inner.body(body, _INSIDE.get(kind, kind))
             case Guard(left, right, body):
                 self.sizes(left, right)
                 self.body(body, Kind.SERIAL if around is Kind.PARALLEL else around)
@@ -186,6 +193,14 @@ def _allowed(dtype: DataType) -> frozenset[str]:
     if dtype.is_float:
         return ARITHMETIC | RELATIONS | {"pow"}
     return ARITHMETIC | RELATIONS | LOGIC | SHIFTS
+
+
+def _is_parallel(index: str, body: tuple[Statement, ...]) -> bool:
+    """True for a parallel loop of as many tasks in every step."""
+    match body:
+        case (Loop(_, tasks, _, Kind.PARALLEL),):
+            return index not in symbols(tasks)
+    return False
 
 
 def _is_square_copy(extent: Size, body: tuple[Statement, ...]) -> bool:

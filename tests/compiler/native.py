@@ -39,9 +39,12 @@ def run_native(
     values = [memories[name].ctypes.data for name in kernel.memories]
     values += [given[name] for name in kernel.parameters]
     frame = np.array(values, np.int64)
-    extent: Any = 0 if kernel.parallel is None else kernel.parallel.extent
-    if isinstance(extent, Expression):
-        extent = extent.substitute(given)
-    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    prototype(engine.address("kernel"))(frame.ctypes.data, 0, extent)
+    tasks = 0 if kernel.parallel is None else _number(kernel.parallel.extent, given)
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)
+    for step in range(1 if kernel.steps is None else _number(kernel.steps.extent, given)):
+        prototype(engine.address("kernel"))(frame.ctypes.data, 0, tasks, step)
     return engine
+
+
+def _number(extent: Any, given: Mapping[str, int]) -> int:
+    return extent.substitute(given) if isinstance(extent, Expression) else extent

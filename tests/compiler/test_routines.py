@@ -19,6 +19,17 @@ def test_lengths_outside_of_the_sequence_are_refused(lengths: list[int]) -> None
         compile_model(model, threads=1).run(feeds)
 
 
+@pytest.mark.parametrize("op_type", ["RNN", "GRU", "LSTM"])
+def test_steps_of_a_layer_do_not_depend_on_threads(op_type: str) -> None:
+    model, feeds = layer(
+        op_type, "wide", batch=3, hidden=272, direction="bidirectional", lengths=[4, 2, 3]
+    ).model(symbolic=True)  # fmt: skip
+    alone, *others = (compile_model(model, threads=threads).run(feeds) for threads in (1, 2, 5))
+    for results in others:
+        for found, wanted in zip(results, alone, strict=True):
+            assert found.tobytes() == wanted.tobytes()
+
+
 def refused(text: str, **feeds: NDArray[Any]) -> None:
     """The reference and the program both refuse a feed."""
     model = sx.load_text(f'<ir_version: 10, opset_import: ["": 21]>{text}')

@@ -21,8 +21,8 @@ from sardonyx.compiler.threads import POOL, Pool, Team
 from tests.compiler.native import engine_of
 from tests.compiler.sharing import feeds, shared_model
 
-KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-DISPATCH = ctypes.CFUNCTYPE(None, ctypes.c_void_p, KERNEL, ctypes.c_void_p, *[ctypes.c_int64] * 2)
+KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)
+DISPATCH = ctypes.CFUNCTYPE(None, ctypes.c_void_p, KERNEL, ctypes.c_void_p, *[ctypes.c_int64] * 3)
 WAIT = 20
 
 pytestmark = pytest.mark.skipif(not SHARES, reason="threads do not share work on this system")
@@ -31,8 +31,8 @@ pytestmark = pytest.mark.skipif(not SHARES, reason="threads do not share work on
 def dispatch(team: Team, work: Callable[[int, int], None], tasks: int, pieces: int) -> None:
     """Run a Python function on a team as if it were a kernel."""
     team.gather()
-    kernel = KERNEL(lambda _, begin, end: work(begin, end))
-    DISPATCH(team.dispatch)(team.address, kernel, None, tasks, pieces)
+    kernel = KERNEL(lambda _, begin, end, step: work(begin, end))
+    DISPATCH(team.dispatch)(team.address, kernel, None, tasks, pieces, 1)
 
 
 @pytest.fixture
@@ -140,13 +140,15 @@ def test_more_callers_than_slots_do_not_disturb_each_other(pool: Pool) -> None:
 
 
 COUNTING = """
-define void @count(ptr %sums, i64 %begin, i64 %end) {
+define void @count(ptr %sums, i64 %begin, i64 %end, i64 %step) {
 entry:
- %other = getelementptr i64, ptr %sums, i64 1
+ %row = mul i64 %step, 2
+ %here = getelementptr i64, ptr %sums, i64 %row
+ %other = getelementptr i64, ptr %here, i64 1
  %tasks = sub i64 %end, %begin
  %ends = add i64 %begin, %end
  %product = mul i64 %tasks, %ends
- %o1 = atomicrmw add ptr %sums, i64 %tasks monotonic
+ %o1 = atomicrmw add ptr %here, i64 %tasks monotonic
  %o2 = atomicrmw add ptr %other, i64 %product monotonic
  ret void
 }
@@ -158,7 +160,7 @@ next:
  %job = phi i64 [0, %entry], [%following, %next]
  %size = and i64 %job, 31
  %pieces = add i64 %size, 1
- call void %dispatch(ptr %team, ptr @count, ptr %sums, i64 100, i64 %pieces)
+ call void %dispatch(ptr %team, ptr @count, ptr %sums, i64 100, i64 %pieces, i64 3)
  %following = add i64 %job, 1
  %more = icmp ult i64 %following, %jobs
  br i1 %more, label %next, label %exit
@@ -169,10 +171,10 @@ exit:
 
 
 def test_no_piece_is_lost_or_done_twice_however_quick_jobs_are(pool: Pool) -> None:
-    engine, jobs = engine_of(COUNTING), 100_000
+    engine, jobs = engine_of(COUNTING), 40_000
     arguments = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
     repeat = ctypes.CFUNCTYPE(None, *arguments)(engine.address("repeat"))
-    sums = np.zeros((3, 2), np.int64)
+    sums = np.zeros((3, 3, 2), np.int64)
 
     def call(row: np.ndarray) -> None:
         team = Team(3, pool)
@@ -184,7 +186,17 @@ def test_no_piece_is_lost_or_done_twice_however_quick_jobs_are(pool: Pool) -> No
         caller.start()
     for caller in callers:
         caller.join()
-    assert sums.tolist() == [[100 * jobs, 100 * 100 * jobs]] * 3
+    assert (sums == [100 * jobs, 100 * 100 * jobs]).all()
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 5, 7])
+def test_a_step_begins_when_all_tasks_of_the_one_before_are_done(pool: Pool, pieces: int) -> None:
+    team, done = Team(3, pool), []
+    team.gather()
+    kernel = KERNEL(lambda _, begin, end, step: done.extend((step, at) for at in range(begin, end)))
+    DISPATCH(team.dispatch)(team.address, kernel, None, 7, pieces, 40)
+    assert [step for step, _ in done] == [step for step in range(40) for _ in range(7)]
+    assert sorted(done) == [(step, at) for step in range(40) for at in range(7)]
 
 
 def test_after_closing_callers_work_alone(pool: Pool) -> None:

@@ -125,6 +125,7 @@ MALFORMED: dict[str, tuple[Statement, ...]] = {
     ),
     "loop variable": nest([(ROW_NAME, 4), (ROW_NAME, 4)], (Store(X, (ROW, 0), constant(0.0)),)),
     "turning loop": (Loop(ROW_NAME, 4, (Store(X, (ROW, 0), constant(0.0)),), Kind.TURN),),
+    "loop of steps": (Loop(ROW_NAME, 4, (Store(X, (ROW, 0), constant(0.0)),), Kind.STEPS),),
     "combiner": (Register("r", FLOAT, (), 0.0), Update("r", "sub", constant(1.0))),
 }
 

@@ -74,7 +74,7 @@ class Call:
     kernel: Kernel
     places: tuple[Place, ...]
     work: Size
-    """About how many elementary operations it is, to decide whether threads pay."""
+    """About how many elementary operations it is, or each step, to decide whether threads pay."""
 
 
 class Reader:

@@ -1,7 +1,8 @@
-"""Recurrent layers: each task takes some rows of a batch through all steps in time.
+"""Recurrent layers: in each step in time, tasks take some units of some rows.
 
 A step is one or two phases: products of a state with weights, in register tiles, then the cell's
-functions over the units of each row. Rows do not wait for each other.
+functions. All gates of a unit lie in one panel of weights, so a task needs nothing of the others
+but the state before; a thread comes back to the same panels, which stay in its cache.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,9 +12,9 @@ from sardonyx.compiler.forms import Form, Memories
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import inlined
 from sardonyx.compiler.kernels.tile import Tile, accumulated, tile_statements
-from sardonyx.dims import Size, minimum, symbol
+from sardonyx.dims import Size, ceil_divide, minimum, symbol
 from sardonyx.dtypes import DataType
-from sardonyx.loops.build import constant
+from sardonyx.loops.build import constant, kernel, nest
 from sardonyx.loops.nodes import (
     Binary,
     Buffer,
@@ -31,12 +32,12 @@ from sardonyx.loops.nodes import (
 )
 
 ROWS_IN_TASK = 16
-"""Rows of a batch that go through time together, so that weights are read once for all of them."""
+"""Rows of a batch that take a step together, so that weights are read once for all of them."""
 ROWS_IN_TILE = 4
-PANEL_WIDTHS = (128, 112, 96, 80, 64, 48, 32, 16)
-"""Columns of a panel of weights; each is whole vectors of every target."""
+PANEL_COLUMNS = 128
+"""Columns of a panel of weights at most; units come in whole vectors of every target."""
 DIRECTION, ROW, TIME, UNIT, END = "%direction", "%row", "%time", "%unit", "%end"
-BLOCK, COUNT, TURN, PANEL = "%block", "%count", "%turn", "%panel"
+BLOCK, COUNT, STEP, PANEL, GATE = "%block", "%count", "%step", "%panel", "%gate"
 PART, TILE, K = "%part", "%tile", "%k"
 
 
@@ -83,6 +84,10 @@ class Layer:
     steps: Size
     batch: Size
     batch_first: bool
+    gates_by_row: bool
+    """Whether the input's part of gates lies by rows, then by steps."""
+    units: int
+    """Whose gates lie side by side in a panel of weights."""
 
     @property
     def directions(self) -> int:
@@ -101,29 +106,35 @@ class Parts:
     vectors: Buffer | None
     output: Buffer
     states: Sequence[Buffer]
+    hidden: Buffer
+    """The first state, as the step before left it and as this one makes it, in turns."""
     products: Sequence[Buffer]
     kept: Sequence[Buffer]
 
 
-def panel_width(columns: int) -> int:
-    """The width of panels that pads columns least."""
-    return min(PANEL_WIDTHS, key=lambda width: -(-columns // width) * width)
+def units_in_panel(hidden: int, gates: int) -> int:
+    """How many units' gates lie side by side in a panel, so that few are padding."""
+    choices = range(16, max(PANEL_COLUMNS // gates, 16) + 1, 16)
+    return min(choices, key=lambda units: (-(-hidden // units) * units, -units))
 
 
-def pack_kernel(source: Buffer, packed: Buffer, first: int, columns: int) -> Kernel:
-    """Weights [directions, rows, hidden], some rows from `first` on, as panels of columns."""
-    directions, panels, depth, width = packed.shape
-    column = symbol(PANEL) * width + symbol(UNIT)
-    element = Load(source, (symbol(DIRECTION), first + column, symbol(K)))
-    place = (symbol(DIRECTION), symbol(PANEL), symbol(K), symbol(UNIT))
-    body = (Guard(column, columns, (Store(packed, place, element),)),)
-    loops = (Loop(K, depth, (Loop(UNIT, width, body, Kind.VECTOR),)),)
+def pack_kernel(source: Buffer, packed: Buffer, first: int, units: int) -> Kernel:
+    """Weights [directions, rows, hidden], gates from row `first` on, as panels of units."""
+    directions, panels, hidden, width = packed.shape
+    assert isinstance(width, int)
+    gate, unit = symbol(GATE), symbol(PANEL) * units + symbol(UNIT)
+    element = Load(source, (symbol(DIRECTION), first + gate * hidden + unit, symbol(K)))
+    place = (symbol(DIRECTION), symbol(PANEL), symbol(K), gate * units + symbol(UNIT))
+    body = (Guard(unit, hidden, (Store(packed, place, element),)),)
+    inner = (Loop(UNIT, units, body, Kind.VECTOR),)
+    loops = nest([(K, hidden), (GATE, width // units)], inner)
     return parallel_kernel([(DIRECTION, directions), (PANEL, panels)], loops)
 
 
-def layer_kernel(layer: Layer, parts: Parts, memories: Memories) -> Kernel:
-    """The kernel whose tasks are blocks of rows of each direction."""
-    return _Writer(layer, parts, memories).kernel()
+def layer_kernels(layer: Layer, parts: Parts, memories: Memories) -> list[Kernel]:
+    """The kernel that makes the first states, and the one that takes all steps."""
+    writer = _Writer(layer, parts, memories)
+    return [writer.beginning(), writer.steps()]
 
 
 class _Writer:
@@ -135,59 +146,68 @@ class _Writer:
         self.end: Size = layer.steps if parts.lengths is None else symbol(END)
         self.zero = constant(0.0, DataType.FLOAT)
 
-    def kernel(self) -> Kernel:
-        layer = self.layer
-        count = minimum(ROWS_IN_TASK, layer.batch - symbol(BLOCK) * ROWS_IN_TASK)
-        step: list[Statement] = []
-        for number, phase in enumerate(layer.cell.phases):
-            step += self.products(phase, number)
-            step += self.each_row(self.functions(number))
-        if self.parts.lengths is not None:
-            rest = Guard(self.end - 1, symbol(TIME), self.units(self.output(self.zero, TIME)))
-            step += self.each_row((rest,))
-        body = [
-            Let(COUNT, Whole(count)),
-            *self.each_row(self.start(), first=True),
-            Loop(TIME, layer.steps, tuple(step)),
-            *self.each_row((Guard(self.end, 1, self.units(self.cleared())),)),
-        ]
-        blocks = (layer.batch + (ROWS_IN_TASK - 1)) // ROWS_IN_TASK
-        return parallel_kernel([(DIRECTION, layer.directions), (BLOCK, blocks)], body)
-
-    def each_row(self, body: tuple[Statement, ...], first: bool = False) -> tuple[Statement, ...]:
-        """The body for each row, behind the length of its sequence; `first`, that is checked."""
-        lengths = self.parts.lengths
-        if lengths is None:
-            return (Loop(ROW, symbol(COUNT), body),)
-        given = Cast(Load(lengths, (self.row,)), DataType.INT64)
-        length: list[Statement] = []
-        if first:
+    def beginning(self) -> Kernel:
+        """States as they are before the first step; lengths of sequences are checked."""
+        layer, lengths = self.layer, self.parts.lengths
+        place = self.state(symbol(ROW), symbol(UNIT))
+        hidden = (0, symbol(DIRECTION), symbol(ROW), symbol(UNIT))
+        body: list[Statement] = []
+        for state, given in zip(self.parts.states, self.parts.initial, strict=True):
+            value = self.zero if given is None else Load(given, place)
+            body.append(Store(state, place, value))
+        body.append(Store(self.parts.hidden, hidden, Load(self.parts.states[0], place)))
+        made: list[Statement] = [Loop(UNIT, layer.hidden, tuple(body), Kind.VECTOR)]
+        if lengths is not None:
+            length = Cast(Load(lengths, (symbol(ROW),)), DataType.INT64)
             report = (Store(self.memories.report, (0,), constant(1, DataType.INT64)),)
-            wanted = symbol("%given")
-            length = [Let("%given", given), Guard(wanted, 0, report)]
-            length.append(Guard(self.layer.steps, wanted, report))
-        inside = Binary("min", given, Whole(self.layer.steps))
-        return (Loop(ROW, symbol(COUNT), (*length, Let(END, inside), *body)),)
+            made += [Let(END, length), Guard(self.end, 0, report)]
+            made.append(Guard(layer.steps, self.end, report))
+        cleared = tuple(Store(state, place, self.zero) for state in self.parts.states)
+        nothing = (Loop(UNIT, layer.hidden, cleared, Kind.VECTOR),)
+        made.append(Guard(self.end, 1, nothing))
+        return parallel_kernel([(DIRECTION, layer.directions), (ROW, layer.batch)], made)
+
+    def steps(self) -> Kernel:
+        """Each phase is a step whose tasks are panels of units, of some rows and a direction."""
+        layer, count = self.layer, len(self.layer.cell.phases)
+        rows = minimum(ROWS_IN_TASK, layer.batch - symbol(BLOCK) * ROWS_IN_TASK)
+        body: list[Statement] = [
+            Let(TIME, Whole(symbol(STEP) // count)), Let(COUNT, Whole(rows))
+        ]  # fmt: skip
+        for number, phase in enumerate(layer.cell.phases):
+            made = (*self.products(phase, number), *self.each_row(self.functions(number)))
+            at = symbol(STEP) % count
+            inner = made if count == 1 else (Guard(number - 1, at, (Guard(at, number + 1, made),)),)
+            body += inner
+        blocks = ceil_divide(layer.batch, ROWS_IN_TASK)
+        panels = self.parts.weights[0].shape[1]
+        outer = [(DIRECTION, layer.directions), (PANEL, panels), (BLOCK, blocks)]
+        (tasks,) = parallel_kernel(outer, body).body
+        return kernel([Loop(STEP, layer.steps * count, (tasks,), Kind.STEPS)])
+
+    def each_row(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """The body for each row, behind the length of its sequence."""
+        if self.parts.lengths is not None:
+            given = Cast(Load(self.parts.lengths, (self.row,)), DataType.INT64)
+            body = (Let(END, Binary("min", given, Whole(self.layer.steps))), *body)
+        return (Loop(ROW, symbol(COUNT), body),)
+
+    @property
+    def unit(self) -> Size:
+        """The unit of a panel's that is taken now."""
+        return symbol(PANEL) * self.layer.units + symbol(UNIT)
 
     def units(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        return (Loop(UNIT, self.layer.hidden, body, Kind.VECTOR),)
+        """The body for each unit of a panel."""
+        hidden, units = self.layer.hidden, self.layer.units
+        extent = units if hidden % units == 0 else minimum(units, hidden - symbol(PANEL) * units)
+        return (Loop(UNIT, extent, body, Kind.VECTOR),)
 
     def state(self, row: Size, unit: Size) -> tuple[Size, ...]:
         """Where a state of the layer lies."""
         if self.layer.batch_first:
             return row, symbol(DIRECTION), unit
         return symbol(DIRECTION), row, unit
-
-    def start(self) -> tuple[Statement, ...]:
-        place = self.state(self.row, symbol(UNIT))
-        return self.units(tuple(
-            Store(state, place, self.zero if given is None else Load(given, place))
-            for state, given in zip(self.parts.states, self.parts.initial, strict=True)
-        ))  # fmt: skip
-
-    def cleared(self) -> tuple[Statement, ...]:
-        place = self.state(self.row, symbol(UNIT))
-        return tuple(Store(state, place, self.zero) for state in self.parts.states)
 
     def time(self) -> Size:
         """The step of the input that is taken now."""
@@ -200,7 +220,7 @@ class _Writer:
         return now + symbol(DIRECTION) * (backward - now)
 
     def output(self, value: Value, time: str) -> tuple[Statement, ...]:
-        at: tuple[Size, ...] = (symbol(time), symbol(DIRECTION), self.row, symbol(UNIT))
+        at: tuple[Size, ...] = (symbol(time), symbol(DIRECTION), self.row, self.unit)
         if self.layer.batch_first:
             at = (at[2], at[0], at[1], at[3])
         return (Store(self.parts.output, at, value),)
@@ -208,10 +228,10 @@ class _Writer:
     def elements(self) -> dict[Form, Load]:
         """Where a cell's elements lie for one unit."""
         cell, hidden, parts = self.layer.cell, self.layer.hidden, self.parts
-        unit, where = symbol(UNIT), (symbol(DIRECTION), self.row)
+        unit, where = self.unit, (symbol(DIRECTION), self.row)
         found: dict[Form, Load] = {}
         time = symbol("%at")
-        gates = (self.row, time) if self.layer.batch_first else (time, self.row)
+        gates = (self.row, time) if self.layer.gates_by_row else (time, self.row)
         for number, element in enumerate(cell.inputs):
             column = (symbol(DIRECTION) * len(cell.inputs) + number) * hidden + unit
             found[element] = Load(parts.gates, (*gates, column))
@@ -225,7 +245,8 @@ class _Writer:
             found[element] = Load(parts.vectors, place)
         for phase, buffer in zip(cell.phases, parts.products, strict=True):
             for number, element in enumerate(phase.gates):
-                found[element] = Load(buffer, (*where, number * hidden + unit))
+                column = number * self.layer.units + symbol(UNIT)
+                found[element] = Load(buffer, (*where, symbol(PANEL), column))
         return found
 
     def functions(self, number: int) -> tuple[Statement, ...]:
@@ -233,6 +254,7 @@ class _Writer:
         phase = self.layer.cell.phases[number]
         last = number == len(self.layer.cell.phases) - 1
         elements = self.elements()
+        shown = ((symbol(TIME) + 1) % 2, symbol(DIRECTION), self.row, self.unit)
         bodies: list[tuple[Statement, ...]] = []
         for stores in phase.stores:
             body: tuple[Statement, ...] = ()
@@ -240,19 +262,21 @@ class _Writer:
                 place = elements[element]
                 body += (Store(place.buffer, place.indices, inlined(form, elements)),)
             if last:
-                body += self.output(elements[self.layer.cell.states[0]], "%at")
+                made = elements[self.layer.cell.states[0]]
+                body += (Store(self.parts.hidden, shown, made), *self.output(made, "%at"))
             bodies.append(self.units(body))
         inner = bodies[0]
         if len(bodies) > 1:
             which = symbol(DIRECTION)
             inner = (Guard(which, 1, bodies[0]), Guard(0, which, bodies[1]))
-        return (Guard(symbol(TIME), self.end, (Let("%at", Whole(self.time())), *inner)),)
+        found = [Guard(symbol(TIME), self.end, (Let("%at", Whole(self.time())), *inner))]
+        if last and self.parts.lengths is not None:
+            rest = self.units(self.output(self.zero, TIME))
+            found.append(Guard(self.end - 1, symbol(TIME), rest))
+        return tuple(found)
 
     def products(self, phase: Phase, number: int) -> tuple[Statement, ...]:
-        """A state's products with weights, in tiles of some rows, then of single ones.
-
-        Every other step takes panels from the last to the first: those are still in the cache.
-        """
+        """A state's products with weights, in tiles of some rows, then of single ones."""
         batch, count = self.layer.batch, symbol(COUNT)
         several = count // ROWS_IN_TILE
         body: list[Statement] = []
@@ -262,23 +286,13 @@ class _Writer:
         if not isinstance(batch, int) or batch % ROWS_IN_TILE:
             begin, rest = several * ROWS_IN_TILE, count - several * ROWS_IN_TILE
             body += self.tiles(phase, number, 1, rest, lambda row: begin + symbol(TILE) + row)
-        panels = self.parts.weights[number].shape[1]
-        turn = symbol(TURN)
-        back = turn + symbol(TIME) % 2 * (panels - 1 - 2 * turn)
-        return (Loop(TURN, panels, (Let(PANEL, Whole(back)), *body)),)
+        return tuple(body)
 
     def tiles(
         self, phase: Phase, number: int, mr: int, extent: Size, row: Callable[[Size], Size]
     ) -> tuple[Statement, ...]:
         weights, products = self.parts.weights[number], self.parts.products[number]
-        (left,) = [
-            buffer
-            for element, buffer in zip(
-                (*self.layer.cell.states, *self.layer.cell.kept),
-                (*self.parts.states, *self.parts.kept), strict=True,
-            )
-            if element is phase.state
-        ]  # fmt: skip
+        kept = dict(zip(self.layer.cell.kept, self.parts.kept, strict=True))
         width = weights.shape[3]
         assert isinstance(width, int)
         tile = Tile(mr, self.vectors(width, mr), self.memories.lanes)
@@ -288,15 +302,16 @@ class _Writer:
             return symbol(BLOCK) * ROWS_IN_TASK + row(at)
 
         def state(at: Size) -> Load:
-            kept = phase.state in self.layer.cell.kept
-            index = (direction, place(at), symbol(K)) if kept else self.state(place(at), symbol(K))
-            return Load(left, index)
+            index = (direction, place(at), symbol(K))
+            if phase.state in kept:
+                return Load(kept[phase.state], index)
+            return Load(self.parts.hidden, (symbol(TIME) % 2, *index))
 
         def weight(column: Size) -> Load:
             return Load(weights, (direction, symbol(PANEL), symbol(K), first + column))
 
         def store(at: Size, column: Size) -> tuple[Statement, ...]:
-            index = (direction, place(at), symbol(PANEL) * width + first + column)
+            index = (direction, place(at), symbol(PANEL), first + column)
             return (Store(products, index, accumulated(at, column)),)
 
         made = tile_statements(tile, [(K, self.layer.hidden)], state, weight, store)

@@ -31,9 +31,9 @@ from sardonyx.compiler.kernels.recurrence import (
     Parts,
     Phase,
     Stores,
-    layer_kernel,
+    layer_kernels,
     pack_kernel,
-    panel_width,
+    units_in_panel,
 )
 from sardonyx.compiler.kernels.tile import pack_columns
 from sardonyx.compiler.lowerings.pointwise import softplus
@@ -167,7 +167,11 @@ def _layer(
     if not isinstance(hidden, int) or hidden == 0:
         raise NotLowered("the number of hidden units is not known")
     steps, batch = x.shape[:2] if not options.layout else (x.shape[1], x.shape[0])
-    layer = Layer(cell, options.direction, hidden, steps, batch, bool(options.layout))
+    units = units_in_panel(hidden, max(len(phase.gates) for phase in cell.phases))
+    by_row = bool(options.layout) or _is_turned(x)
+    layer = Layer(
+        cell, options.direction, hidden, steps, batch, bool(options.layout), by_row, units
+    )  # fmt: skip
     columns, directions = len(cell.inputs) * hidden, layer.directions
     state = (batch, directions, hidden) if layer.batch_first else (directions, batch, hidden)
     _agree(request, w, (directions, columns, x.shape[2]))
@@ -201,11 +205,22 @@ def _half(biases: Form, columns: int, number: int) -> Form:
     return View((biases.shape[0], columns), biases.dtype, biases, axes)
 
 
+def _is_turned(x: Form) -> bool:
+    """Whether steps and rows of an input lie the other way round in memory."""
+    match x:
+        case View(axes=(Axis(1, 0, 1), Axis(0, 0, 1), Axis(2, 0, 1))):
+            return True
+    return False
+
+
 def _input_products(
     request: Request, layer: Layer, columns: int, x: Form, w: Form, b: Form | None, both: bool
 ) -> Form:
     """The input's part of all gates, directions side by side, for all steps and rows."""
     total = layer.directions * columns
+    if layer.gates_by_row and not layer.batch_first:
+        assert isinstance(x, View)
+        x = x.source
     weights = transpose(reshape(_known(request, 1, w), (total, x.shape[2])), (1, 0))
     made: Form = Contraction((*x.shape[:2], total), x.dtype, x, weights, x.shape[2])
     if b is None:
@@ -226,19 +241,17 @@ def _routine(
     initial: list[Form | None], vectors: Form | None,
 ) -> tuple[Form, ...]:  # fmt: skip
     cell, hidden, directions, batch = layer.cell, layer.hidden, layer.directions, layer.batch
-    counts = [len(phase.gates) * hidden for phase in cell.phases]
-    widths = [panel_width(count) for count in counts]
-    panels = [-(-count // width) for count, width in zip(counts, widths, strict=True)]
+    counts = [len(phase.gates) for phase in cell.phases]
+    widths, panels = [count * layer.units for count in counts], -(-hidden // layer.units)
     known = request.known(2)
-    scratch: list[tuple[Size, ...]]
-    scratch = [(directions, batch, n * width) for n, width in zip(panels, widths, strict=True)]
+    scratch: list[tuple[Size, ...]] = [(2, directions, batch, hidden)]
+    scratch += [(directions, batch, panels, width) for width in widths]
     scratch += [(directions, batch, hidden)] * len(cell.kept)
     weights: list[Form] = [r]
     if known is None:
-        packed = zip(panels, widths, strict=True)
-        scratch += [(directions, n, hidden, width) for n, width in packed]
+        scratch += [(directions, panels, hidden, width) for width in widths]
     else:
-        weights = list(map(constant, _packed(known.astype(np.float32), counts, widths)))
+        weights = list(map(constant, _packed(known.astype(np.float32), counts, layer)))
     given = [lengths, *initial, vectors]
     arguments = (gates, *weights, *(form for form in given if form is not None))
 
@@ -247,36 +260,37 @@ def _routine(
         several = [None if form is None else next(found) for form in given]
         made = list(memories.arguments[1 : 1 + len(weights)])
         kernels: list[Kernel] = []
-        count, keeps = len(cell.phases), len(cell.kept)
-        products, kept = memories.scratch[:count], memories.scratch[count : count + keeps]
+        kept, packs = 1 + len(counts), 1 + len(counts) + len(cell.kept)
         if known is None:
-            source, made = made[0], list(memories.scratch[count + keeps :])
+            source, made = made[0], list(memories.scratch[packs:])
             for number, packed in enumerate(made):
-                first = sum(counts[:number])
-                kernels.append(pack_kernel(source, packed, first, counts[number]))
+                first = sum(counts[:number]) * hidden
+                kernels.append(pack_kernel(source, packed, first, layer.units))
         output, *states = memories.results
         parts = Parts(
             memories.arguments[0], made, several[0], several[1:-1], several[-1], output, states,
-            products, kept,
+            memories.scratch[0], memories.scratch[1:kept], memories.scratch[kept:packs],
         )  # fmt: skip
-        return [*kernels, layer_kernel(layer, parts, memories)]
+        return [*kernels, *layer_kernels(layer, parts, memories)]
 
     outer = (batch, layer.steps) if layer.batch_first else (layer.steps,)
     y = (*outer, directions, hidden) if layer.batch_first else (*outer, directions, batch, hidden)
     last = (batch, directions, hidden) if layer.batch_first else (directions, batch, hidden)
     rooms = (Room(y, gates.dtype), *(Room(last, gates.dtype) for _ in cell.states))
-    work = product(y) * sum(counts)
+    work = product(last) * hidden * sum(counts)
     floats = tuple(Room(shape, DataType.FLOAT) for shape in scratch)
     return results(Routine(arguments, rooms, write, work, floats))
 
 
 def _packed(
-    r: NDArray[np.float32], counts: Sequence[int], widths: Sequence[int]
+    r: NDArray[np.float32], counts: Sequence[int], layer: Layer
 ) -> Iterator[NDArray[np.float32]]:
-    """Weights of each phase's gates in panels of columns."""
-    parts = np.split(r, np.cumsum(counts)[:-1], axis=1)
-    for part, width in zip(parts, widths, strict=True):
-        yield aligned(pack_columns(part.transpose(0, 2, 1), width))
+    """Weights of each phase's gates, all of a unit's in one panel."""
+    directions, hidden, units = layer.directions, layer.hidden, layer.units
+    parts = np.split(r.reshape(directions, -1, hidden, hidden), np.cumsum(counts)[:-1], axis=1)
+    for part, count in zip(parts, counts, strict=True):
+        panels = pack_columns(part.transpose(0, 1, 3, 2), units).transpose(0, 2, 3, 1, 4)
+        yield aligned(panels.reshape(directions, -1, hidden, count * units))
 
 
 LOWERINGS: Lowerings = {("", "RNN"): rnn, ("", "GRU"): gru, ("", "LSTM"): lstm}
