@@ -11,12 +11,14 @@ from tests.compiler.case import normal
 ROWS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 25, 200)
 
 
-def program(depth: int, columns: int, target: str | None) -> tuple[Program, np.ndarray]:
+def program(
+    depth: int, columns: int, target: str | None, then: str = "Relu"
+) -> tuple[Program, np.ndarray]:
     weights = normal(depth, columns)
     graph = sx.Graph("product")
     x = graph.add_input("x", sx.TensorType(sx.DataType.FLOAT, ("rows", depth)))
     op = sx.Builder(graph, opset=21)
-    graph.outputs.append(op.Relu(op.MatMul(x, weights)))
+    graph.outputs.append(op.node(then, (op.MatMul(x, weights),), 1, "", {}))
     model = sx.Model(graph, sx.Opsets({"": 21}), ir_version=10)
     made = compile_model(model, target=target, threads=1)
     assert isinstance(made, Program)
@@ -52,3 +54,15 @@ def test_rows_do_not_depend_on_each_other() -> None:
     for rows in (1, 2, 7, 39):
         (part,) = made.run({"x": x[:rows]})
         np.testing.assert_array_equal(part, whole[:rows])
+
+
+@pytest.mark.parametrize("target", ["generic", "avx2", None])
+@pytest.mark.parametrize(("depth", "columns"), [(1, 1), (5, 129)])
+def test_a_long_epilogue_of_any_number_of_rows(
+    depth: int, columns: int, target: str | None
+) -> None:
+    made, weights = program(depth, columns, target, "Sigmoid")
+    for rows in ROWS:
+        x = normal(rows, depth)
+        (found,) = made.run({"x": x})
+        np.testing.assert_allclose(found, 1 / (1 + np.exp(-(x @ weights))), rtol=1e-4, atol=1e-5)
