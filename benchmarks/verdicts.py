@@ -99,7 +99,7 @@ def print_times(models: Sequence[Model]) -> None:
     )
     for model in models:
         feeds = model.feeds
-        before = session(str(model.path))
+        before = session(sx.to_bytes(sx.load(model.path)))
         after = session(sx.to_bytes(sx.simplify(sx.load(model.path))))
         first, second = [], []
         once = max(_seconds(before, feeds), _seconds(after, feeds), 1e-6)
