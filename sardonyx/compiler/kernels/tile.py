@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.compiler.forms import EXPENSIVE
 from sardonyx.compiler.kernels.words import BYTES, pack_words
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
 from sardonyx.dtypes import DataType
-from sardonyx.loops.build import nest
+from sardonyx.loops.build import dense, nest
 from sardonyx.loops.nodes import (
     Binary,
     Cast,
@@ -24,15 +25,20 @@ from sardonyx.loops.nodes import (
     Guard,
     Kind,
     Let,
+    Local,
     Loop,
     Read,
     Register,
     Statement,
+    Store,
+    Unary,
     Update,
     Value,
     Whole,
     dtype_of,
+    values_in,
 )
+from sardonyx.loops.rewrite import flattened
 
 Steps = Sequence[tuple[str, Size]]
 """Loops: their variables and extents, the outermost first."""
@@ -42,7 +48,7 @@ FEW_ROWS = 2
 """Rows of a product that is bound by memory."""
 MANY_COLUMNS = 64
 """Columns of a product that pay for rounding its left side."""
-ACCUMULATORS, PIECE = "acc", "piece"
+ACCUMULATORS, PIECE, SUMS = "acc", "piece", "sums"
 ROW, VECTOR, LANE, CHUNK, WITHIN = "%r", "%c", "%l", "%chunk", "%within"
 DEPTH = 128
 """Products at most that are added up before their sum is added to the others'."""
@@ -182,7 +188,8 @@ def tile_statements(
         products = nest(pieces.inner, (*pieces.names, *add(PIECE, multiplied)))
         total = add(ACCUMULATORS, Read(PIECE, arithmetic.dtype, (row, column)))
         sums = nest(pieces.outer, (clear(PIECE), *products, *total))
-    return [clear(ACCUMULATORS), *nest(single, sums), *over_tile(tile, store(row, column))]
+    last = _epilogue(tile, store(row, column), arithmetic.dtype)
+    return [clear(ACCUMULATORS), *nest(single, sums), *last]
 
 
 class _Pieces(NamedTuple):
@@ -204,6 +211,24 @@ def _cut(steps: Steps, depth: int) -> _Pieces:
     place = Let(name, Whole(symbol(CHUNK) * depth + symbol(WITHIN)))
     outer = [*steps[:-1], (CHUNK, ceil_divide(extent, depth))]
     return _Pieces(outer, [(WITHIN, here)], (place,))
+
+
+def _epilogue(tile: Tile, stores: tuple[Statement, ...], dtype: DataType) -> tuple[Statement, ...]:
+    """What is done with every vector of sums: from registers, or where it is long, in a loop.
+
+    A loop needs the sums in memory; but it stands once, and so can have its functions inside.
+    """
+    if not any(isinstance(item, Unary) and item.name in EXPENSIVE for item in values_in(stores)):
+        return over_tile(tile, stores)
+    kept = dense(SUMS, dtype, (tile.mr, tile.nr))
+    row, column = symbol(ROW), symbol(VECTOR) * tile.lanes + symbol(LANE)
+    keep = Store(kept, (row, column), accumulated(row, column, dtype))
+    vector = Loop(LANE, tile.lanes, flattened(stores, {}, {ACCUMULATORS: kept}), Kind.VECTOR)
+    return (
+        Local(SUMS, dtype, (tile.mr, tile.nr)),
+        *over_tile(tile, (keep,)),
+        *nest([(ROW, tile.mr), (VECTOR, tile.nv)], (vector,)),
+    )
 
 
 def over_tile(tile: Tile, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
