@@ -188,11 +188,8 @@ def tile_statements(
         products = nest(pieces.inner, (*pieces.names, *add(PIECE, multiplied)))
         total = add(ACCUMULATORS, Read(PIECE, arithmetic.dtype, (row, column)))
         sums = nest(pieces.outer, (clear(PIECE), *products, *total))
-    return [
-        clear(ACCUMULATORS),
-        *nest(single, sums),
-        *_epilogue(tile, store(row, column), arithmetic.dtype),
-    ]
+    last = _epilogue(tile, store(row, column), arithmetic.dtype)
+    return [clear(ACCUMULATORS), *nest(single, sums), *last]
 
 
 class _Pieces(NamedTuple):
