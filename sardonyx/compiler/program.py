@@ -245,6 +245,8 @@ def _cut(step: CutImage, arrays: list[Any], sizes: Sizes) -> None:
 
 def _learn(sizes: Sizes, told: Told, array: Any) -> None:
     """Sizes from an array's shape; an error where it contradicts what is known."""
+    if array is None:
+        raise EvaluationError(f"'{told.name}' is used but nothing makes it", hint="check the model")
     if array.ndim != len(told.shape) or array.dtype != data_type(told.dtype).numpy:
         raise EvaluationError(
             f"'{told.name}' is {array.dtype}{list(array.shape)}, not {_text(told.shape)}"

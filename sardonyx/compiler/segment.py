@@ -99,7 +99,10 @@ class Segment:
 
     def _plan(self, sizes: tuple[int, ...]) -> Plan:
         values, arena_bytes, shapes = self._compute(*sizes, self._pieces)
-        needed = arena_bytes + sum(map(math.prod, shapes))
+        needed = arena_bytes + sum(
+            math.prod(max(size, 1) for size in shape) * dtype.itemsize
+            for shape, dtype in zip(shapes, self._dtypes, strict=True)
+        )
         if needed > MOST_BYTES:
             raise EvaluationError(
                 f"results would take more than {needed} bytes", hint="feed smaller shapes"
@@ -139,7 +142,7 @@ class Segment:
     def _go(
         self, plan: Plan, arrays: Sequence[NDArray[Any]], watch: Watch | None = None
     ) -> list[Any]:
-        results = [np.empty(shape, dtype) for shape, dtype in plan.outputs]
+        results = [_room(shape, dtype) for shape, dtype in plan.outputs]
         arena = self._take(plan.arena_bytes)
         addresses = arena.addresses
         at = FIRST_INPUT
@@ -181,7 +184,7 @@ class Segment:
         return arena if arena.size >= size else self._arena(size)
 
     def _arena(self, size: int) -> _Arena:
-        memory = np.empty(size + ALIGNMENT, np.uint8)
+        memory = _room((size + ALIGNMENT,), np.dtype(np.uint8))
         memory[: len(self._bases) * 8 + 8 + ALIGNMENT] = 0
         base = memory.ctypes.data + (-memory.ctypes.data % ALIGNMENT)
         outside = len(self.image.inputs) + len(self.image.outputs)
@@ -199,3 +202,13 @@ class Segment:
             raise EvaluationError(
                 "an index is out of range", hint="check the values of inputs that select elements"
             )
+
+
+def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        return np.empty(shape, dtype)
+    except MemoryError:
+        size = math.prod(shape) * dtype.itemsize
+        raise EvaluationError(
+            f"there is no memory for {size} bytes", hint="feed smaller shapes"
+        ) from None

@@ -253,7 +253,7 @@ def apply_rule(unit: Unit, rule: type[Rule], node: Node) -> list[Node] | None:
         if not rule.shared and not _closed(match, root):
             continue
         arguments = _arguments(unit, match)
-        verdict = _call(rule.check, arguments)
+        verdict = _verdict(rule, arguments)
         if isinstance(verdict, Because):
             reason = f"{rule.__name__}: {verdict}"
             unit.reasons[reason] = unit.reasons.get(reason, 0) + 1
@@ -266,6 +266,14 @@ def apply_rule(unit: Unit, rule: type[Rule], node: Node) -> list[Node] | None:
         values = made if isinstance(made, tuple) else (made,)
         return _put(unit, match, node, results, values, build.made)
     return None
+
+
+def _verdict(rule: type[Rule], arguments: dict[str, Any]) -> Any:
+    """What a rule's check says; it does not fit nodes so wrong that the check cannot read them."""
+    try:
+        return _call(rule.check, arguments)
+    except Exception as error:  # noqa: BLE001 - whoever runs the node says what is wrong with it
+        return Because(f"its check failed: {type(error).__name__}: {error}")
 
 
 def _arguments(unit: Unit, match: Match) -> dict[str, Any]:

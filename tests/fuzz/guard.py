@@ -17,7 +17,10 @@ def guarded(shape: Any, dtype: Any) -> NDArray[Any]:
     kind = np.dtype(dtype)
     size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
     room = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
-    memory = mmap.mmap(-1, room + mmap.PAGESIZE)
+    try:
+        memory = mmap.mmap(-1, room + mmap.PAGESIZE)
+    except (OSError, OverflowError) as error:
+        raise MemoryError from error
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     if _LIBC.mprotect(ctypes.c_void_p(base + room), mmap.PAGESIZE, 0):
         raise OSError(ctypes.get_errno(), "mprotect")
