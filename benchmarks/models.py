@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import importlib
 import io
+import json
 import logging
 import os
 import shutil
@@ -19,6 +20,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -83,8 +85,14 @@ def folder_models(folder: Path) -> Iterator[Model]:
 
 
 def _case(folder: Path) -> tuple[Path, dict[str, Feeds]]:
+    feeds: dict[str, Any] = {}
     with np.load(folder / "case0.npz", allow_pickle=False) as case:
-        feeds = {key[3:]: case[key] for key in case.files if key.startswith("in:")}
+        for key in case.files:
+            kind, _, name = key.partition(":")
+            if kind == "in":
+                feeds[name] = case[key]
+            elif kind == "injson":
+                feeds[name] = {int(at): item for at, item in json.loads(str(case[key])).items()}
     return folder / "model.onnx", {"case": feeds}
 
 

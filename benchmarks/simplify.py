@@ -1,12 +1,13 @@
 """Nodes left and time taken by `simplify`, beside onnxsim, onnxslim and onnxoptimizer.
 
-    python -m benchmarks.simplify [folder of models] [--set dynamo|torchscript] [--only name ...]
-                                  [--repeat 3] [--check] [--ort]
+    python -m benchmarks.simplify [folder] [--set dynamo|torchscript] [--only name ...]
+                                  [--tools name ...] [--repeat 3] [--check] [--ort]
 
-Without a folder these are the models of SARDONYX_TEST_MODELS, with `--set` those of
-`benchmarks.models`. `--check` runs what comes out of sardonyx; `--ort` times onnxruntime on it.
-Every tool runs in a process of its own for each model; the time is the best of the repeats, of the
-call alone. Nodes are counted in all graphs: the main one, inner ones, and bodies of functions.
+Without a folder these are the models of SARDONYX_TEST_MODELS; with `--set` those that
+`benchmarks.models` keeps in the folder. `--check` runs what comes out of sardonyx; `--ort` times
+onnxruntime on it. Every tool runs in a process of its own for each model; the time is the best of
+the repeats, of the call alone, and the size is that of the result's file. Nodes are counted in all
+graphs: the main one, inner ones, and bodies of functions.
 """
 
 import argparse
@@ -16,11 +17,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 
 from benchmarks.models import EXPORTERS, Model, folder_models, iterate_models
+from benchmarks.models import FOLDER as BUILT
 from benchmarks.verdicts import print_times, print_verdicts
 
 FOLDER = Path(
@@ -28,8 +30,17 @@ FOLDER = Path(
 )
 TIMEOUT = 120
 
-Answer = tuple[int, float] | str
-"""Nodes and seconds, or why there is no answer."""
+
+class Result(NamedTuple):
+    """What a tool makes of a model: nodes, the seconds it takes, and the bytes of the file."""
+
+    nodes: int
+    seconds: float
+    size: int
+
+
+Answer = Result | str
+"""A result, or why there is none."""
 
 
 def count_nodes(model: onnx.ModelProto) -> int:
@@ -94,7 +105,8 @@ def measure(tool: str, path: str, repeat: int, answers: Any) -> None:
             start = time.perf_counter()
             small = call()
             times.append(time.perf_counter() - start)
-        answers.put((count_nodes(finish(small)), min(times)))
+        result = finish(small)
+        answers.put(Result(count_nodes(result), min(times), result.ByteSize()))
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is its answer
         answers.put(f"fails: {type(error).__name__}")
 
@@ -115,50 +127,54 @@ def text(answer: Answer) -> str:
     """An answer in the table."""
     if isinstance(answer, str):
         return answer
-    return f"{answer[0]} ({answer[1] * 1000:.0f} ms)"
+    return f"{answer.nodes} ({answer.seconds * 1000:.0f} ms, {answer.size / 1e6:.1f} MB)"
 
 
 def main() -> None:
     """Print the table and the totals over models that a tool succeeds with."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
+    parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--set", choices=EXPORTERS, dest="exporter")
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--tools", nargs="*", default=list(TOOLS), choices=list(TOOLS))
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--ort", action="store_true")
     given = parser.parse_args()
     if given.exporter:
-        models = list(iterate_models(given.only, exporter=given.exporter))
+        found = iterate_models(given.only, exporter=given.exporter, folder=given.folder or BUILT)
     else:
-        models = [item for item in folder_models(given.folder)
-                  if not given.only or item.name in given.only]  # fmt: skip
+        found = folder_models(given.folder or FOLDER)
+    models = [item for item in found if not given.only or item.name in given.only]
     if not models:
-        sys.exit(f"no models in {given.folder}")
+        sys.exit(f"no models in {given.folder or FOLDER}")
     if given.check:
         print_verdicts(models)
     elif given.ort:
         print_times(models)
     else:
-        print_counts(models, given.repeat)
+        print_counts(models, list(dict.fromkeys(["sardonyx", *given.tools])), given.repeat)
 
 
-def print_counts(models: list[Model], repeat: int) -> None:
+def print_counts(models: list[Model], tools: list[str], repeat: int) -> None:
     """Nodes and time of every tool, for each model and in all."""
-    print(f"{'model':24} {'before':>6}  " + "  ".join(f"{tool:>18}" for tool in TOOLS))
+    print(f"{'model':22} {'before':>6} {'MB':>6} " + " ".join(f"{tool:>25}" for tool in tools))
     rows: list[tuple[int, dict[str, Answer]]] = []
     for model in models:
         before = count_nodes(onnx.load(model.path, load_external_data=False))
-        row = {tool: ask(tool, model.path, repeat) for tool in TOOLS}
+        row = {tool: ask(tool, model.path, repeat) for tool in tools}
         rows.append((before, row))
-        cells = "  ".join(f"{text(row[tool]):>18}" for tool in TOOLS)
-        print(f"{model.name:24} {before:6}  {cells}", flush=True)
+        cells = " ".join(f"{text(row[tool]):>25}" for tool in tools)
+        size = model.path.stat().st_size / 1e6
+        print(f"{model.name:22} {before:6} {size:6.1f} {cells}", flush=True)
     print()
-    for tool in TOOLS:
+    for tool in tools:
         summarize(tool, rows)
-    ours = sum(before if isinstance(row["sardonyx"], str) else row["sardonyx"][0]
+    if tools == ["sardonyx"]:
+        return
+    ours = sum(before if isinstance(row["sardonyx"], str) else row["sardonyx"].nodes
                for before, row in rows)  # fmt: skip
-    best = sum(min(before if isinstance(answer, str) else answer[0]
+    best = sum(min(before if isinstance(answer, str) else answer.nodes
                    for tool, answer in row.items() if tool != "sardonyx")
                for before, row in rows)  # fmt: skip
     print(f"the best other tool for each model: {best} nodes (sardonyx {ours / best:.3f} of that)")
@@ -166,19 +182,21 @@ def print_counts(models: list[Model], repeat: int) -> None:
 
 def summarize(tool: str, rows: list[tuple[int, dict[str, Answer]]]) -> None:
     """One tool's totals beside sardonyx's on the same models; a failure counts as unchanged."""
-    nodes, seconds, ours, our_seconds, failures, more = 0, 0.0, 0, 0.0, 0, 0
+    nodes = ours = failures = more = 0
+    seconds = our_seconds = size = our_size = 0.0
     for before, row in rows:
         own, answer = row["sardonyx"], row[tool]
         failures += isinstance(answer, str)
-        count, taken = (before, 0.0) if isinstance(answer, str) else answer
-        own_count, own_taken = (before, 0.0) if isinstance(own, str) else own
-        nodes, ours = nodes + count, ours + own_count
-        more += own_count > count
-        if not isinstance(answer, str):
-            seconds, our_seconds = seconds + taken, our_seconds + own_taken
+        left = before if isinstance(answer, str) else answer.nodes
+        own_left = before if isinstance(own, str) else own.nodes
+        nodes, ours, more = nodes + left, ours + own_left, more + (own_left > left)
+        if not isinstance(answer, str) and not isinstance(own, str):
+            seconds, our_seconds = seconds + answer.seconds, our_seconds + own.seconds
+            size, our_size = size + answer.size / 1e6, our_size + own.size / 1e6
     print(
         f"{tool:14} {nodes:6} nodes (sardonyx {ours / nodes:.3f} of that; more nodes on {more} "
-        f"models), {seconds:.2f} s (sardonyx on the same {our_seconds:.2f} s), {failures} failures"
+        f"models), {seconds:.2f} s (sardonyx on the same {our_seconds:.2f} s), {size:.1f} MB "
+        f"(sardonyx {our_size:.1f} MB), {failures} failures"
     )
 
 

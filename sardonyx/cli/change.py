@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sardonyx.cli.look import AsJson, ModelPath
+from sardonyx.cli.look import AsJson, Dims, ModelPath
 
 Target = Annotated[Path, typer.Argument(help="Where to write; the suffix chooses the form.")]
 
@@ -123,10 +123,17 @@ def simplify(
     input_shape: Annotated[
         list[str] | None, typer.Option(help="NAME=SIZE,SIZE,... fixes the shape of an input.")
     ] = None,
+    dim: Dims = None,
     static: Annotated[
         bool, typer.Option("--static", help="Make every dimension that is left open 1.")
     ] = False,
     skip: Annotated[list[str] | None, typer.Option(help="Leave out the pass of this name.")] = None,
+    fold_limit: Annotated[
+        int | None, typer.Option(min=0, help="The most bytes a computed constant may take.")
+    ] = None,
+    opset: Annotated[
+        int | None, typer.Option(help="Bring the model to this opset first, if it is newer.")
+    ] = None,
     verify: Annotated[
         int, typer.Option(min=0, help="Compare both models on this many random inputs.")
     ] = 0,
@@ -136,8 +143,8 @@ def simplify(
     from sardonyx.cli.simplify import simplify_model
 
     simplify_model(
-        model, target, shapes=input_shape or [], static=static, skip=skip or [], verify=verify,
-        as_json=json,
+        model, target, shapes=input_shape or [], dims=dim or [], dynamic=not static,
+        skip=skip or [], fold_limit=fold_limit, extra_opset=opset, verify=verify, as_json=json,
     )  # fmt: skip
 
 

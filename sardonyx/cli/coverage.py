@@ -1,9 +1,10 @@
 """The verb `coverage`."""
 
 from dataclasses import asdict
+from typing import Any
 
-from sardonyx.cli.output import print_json, print_table
-from sardonyx.compiler.coverage import NativeForm, cover_native
+from sardonyx.cli.output import print_json, print_line, print_table
+from sardonyx.compiler.coverage import NativeForm, cover_native, official_cases
 from sardonyx.ops.coverage import cover_domains, cover_operators
 
 
@@ -12,12 +13,15 @@ def _runs(form: NativeForm) -> str:
 
 
 def show_coverage(each: bool, *, as_json: bool) -> None:
-    """Print how many operators of each domain are known, or each operator."""
+    """Print how many operators of each domain are known, or each operator; then what was recorded
+    of the official cases."""
     operators = cover_operators()
     domains = cover_domains(operators)
     native = {(form.domain, form.name): form for form in cover_native()}
+    cases = official_cases()
     if as_json:
-        said = {"domains": [asdict(item) for item in domains]}
+        said: dict[str, Any] = {"domains": [asdict(item) for item in domains]}
+        said["cases"] = asdict(cases) | {"native": cases.native}
         if each:
             said["operators"] = [
                 asdict(item) | asdict(native[item.domain, item.name]) for item in operators
@@ -50,3 +54,5 @@ def show_coverage(each: bool, *, as_json: bool) -> None:
         ]
         right = "operators versions infer reference function native"
         print_table("operators by domain", (*columns, "native"), rows, right)
+    share = f"{cases.native} of {cases.count} ({cases.native / cases.count:.1%})"
+    print_line(f"official node cases of onnx {cases.version} that run without a fallback: {share}")

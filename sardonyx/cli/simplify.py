@@ -6,23 +6,26 @@ from pathlib import Path
 
 import sardonyx as sx
 from sardonyx.cli.output import bytes_text, print_line, print_table, report_written, waiting
-from sardonyx.cli.session import split_pair
+from sardonyx.cli.session import read_sizes, split_pair
 from sardonyx.cli.write import save_as_asked
 from sardonyx.errors import InputError
 from sardonyx.graph import Dimension
+from sardonyx.passes.options import FOLD_LIMIT
 
 
 def simplify_model(
-    path: Path, target: Path, *, shapes: list[str], static: bool, skip: list[str], verify: int,
-    as_json: bool,
+    path: Path, target: Path, *, shapes: list[str], dims: list[str], dynamic: bool,
+    skip: list[str], fold_limit: int | None, extra_opset: int | None, verify: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Write a smaller model, and say what became of it."""
-    wanted = read_shapes(shapes)
+    wanted, sizes = read_shapes(shapes), read_sizes(dims)
     model = sx.load(path)
     with waiting("simplifying"):
         small = sx.simplify(
-            model, overwrite_input_shapes=wanted, skip=skip, dynamic=not static, verify=verify
-        )
+            model, overwrite_input_shapes=wanted, free_dimensions=sizes, skip=skip,
+            dynamic=dynamic, fold_limit=FOLD_LIMIT if fold_limit is None else fold_limit,
+            extra_opset=extra_opset, verify=verify,
+        )  # fmt: skip
     _finish(model, small, target, as_json=as_json)
 
 

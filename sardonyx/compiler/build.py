@@ -121,7 +121,7 @@ def group_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
 
 def build_steps(graph: Graph, lowered: Lowered, target: Target) -> Built:
     """Everything that must run for a graph's outputs, in order."""
-    between = _needed_between(graph, lowered)
+    between = needed_between(graph, lowered)
     kept = _kept_values(graph, lowered, between)
     fusion = fuse([lowered.forms[value] for value in kept])
     stored = {
@@ -145,7 +145,7 @@ def _made_values(step: Node | Cut) -> Sequence[Value]:
     return (step.output,) if isinstance(step, Cut) else step.outputs
 
 
-def _needed_between(graph: Graph, lowered: Lowered) -> list[Node | Cut]:
+def needed_between(graph: Graph, lowered: Lowered) -> list[Node | Cut]:
     """What runs between kernels, if outputs depend on it: nodes without a native form, and cuts."""
     needed: set[Node | Cut] = set()
     seen: set[Form | Value] = set()

@@ -1,17 +1,29 @@
 """Which operators run as native code, and why the others do not."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
 
+import numpy as np
+
+from sardonyx.compiler.build import needed_between
+from sardonyx.compiler.expand import lower_model
 from sardonyx.compiler.lowerings import LOWERINGS
+from sardonyx.compiler.specialize import LARGEST_CONTENT, with_contents
+from sardonyx.graph import Model, Node
+from sardonyx.graph.clone import clone_model
 from sardonyx.ops.catalog import Catalog, standard
+from sardonyx.ops.evaluate import Evaluator
+from sardonyx.passes.pipeline import CLEAN, run_pipeline
 
 _STAYS = {
     "strings have no place in kernels": """
-        RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer
+        RegexFullMatch StringConcat StringNormalizer StringSplit
         ai.onnx.ml:CategoryMapper ai.onnx.ml:LabelEncoder com.microsoft:MurmurHash3
         com.microsoft:Tokenizer com.microsoft:WordConvEmbedding""",
     "lists and options are handed on as they are": """
-        ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt
+        ConcatFromSequence Optional OptionalHasElement SequenceAt
         SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength
         SplitToSequence""",
     "maps are Python's dictionaries": """
@@ -19,7 +31,6 @@ _STAYS = {
     "random numbers come from one generator for all providers": """
         Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike""",
     "pictures are decoded by a library": "ImageDecoder",
-    "its reference is a fast transform, its body a product with a square of the length": "DFT STFT",
     "generation runs its inner graphs step by step": """
         com.microsoft:BeamSearch com.microsoft:GreedySearch com.microsoft:Sampling""",
     "its sizes are those that kernels are given": "Constant Shape Size",
@@ -71,3 +82,58 @@ def stays() -> dict[tuple[str, str], str]:
             domain, _, name = word.rpartition(":")
             found[domain, name] = reason
     return found
+
+
+def fallbacks(model: Model, feeds: Mapping[str, Any]) -> tuple[str, ...]:
+    """The operators of a model's main graph that run their reference, fed with such inputs.
+
+    >>> import sardonyx as sx
+    >>> model = sx.load_text('<ir_version: 10, opset_import: ["": 21]>'
+    ...                      'g (string[n] x, string[n] z) => (string[n] y)'
+    ...                      '{ y = StringConcat(x, z) }')
+    >>> fallbacks(model, {})
+    ('StringConcat',)
+    """
+    while True:
+        evaluator = Evaluator(clone_model(model), catalog=standard())
+        lowered, _ = lower_model(evaluator, standard())
+        names = [value.name for value in lowered.wanted if value.name in feeds]
+        contents = {name: np.asarray(feeds[name]) for name in names}
+        sizes = [item.size for item in contents.values()]
+        if len(sizes) < len(lowered.wanted) or not sizes or max(sizes) > LARGEST_CONTENT:
+            break
+        model = run_pipeline(with_contents(model, contents), CLEAN)
+    steps = needed_between(evaluator.graph, lowered)
+    nodes = [step for step in steps if isinstance(step, Node) and not any(step.subgraphs)]
+    return tuple(sorted({node.op_type for node in nodes}))
+
+
+@dataclass(frozen=True, slots=True)
+class OfficialCases:
+    """What was recorded of the official node cases: whose they are, how many there are, and the
+    operators that run their reference in those that do not run natively from end to end."""
+
+    version: str
+    count: int
+    fallbacks: dict[str, tuple[str, ...]]
+
+    @property
+    def native(self) -> int:
+        """Cases in which nothing runs its reference."""
+        return self.count - len(self.fallbacks)
+
+
+_RECORD = files("sardonyx.compiler") / "official_cases.txt"
+
+
+def official_cases() -> OfficialCases:
+    """The record of the official node cases, which a test compares with the cases themselves.
+
+    >>> cases = official_cases()
+    >>> cases.native / cases.count > 0.95
+    True
+    """
+    head, *lines = _RECORD.read_text().splitlines()
+    version, count = head.split()
+    rows = [line.split() for line in lines]
+    return OfficialCases(version, int(count), {name: tuple(rest) for name, *rest in rows})

@@ -28,6 +28,8 @@ _ERF_FAR = (-0.00017733393178787082, 1.1295276880264282, 0.6333212852478027, 0.1
             2.1217869289102964e-05)  # fmt: skip
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
 _ROUNDER = 12582912.0
+SCALING_LANES = 16
+"""Floats of a vector on targets that multiply by powers of two in one instruction."""
 _SQRT_HALF_BITS = struct.unpack("<i", struct.pack("<f", math.sqrt(0.5)))[0]
 
 
@@ -113,7 +115,7 @@ class FloatMath:
         return self.builder.select(self.builder.fcmp_ordered(relation, left, right), then, other)
 
     def exp(self, x: Any) -> Any:
-        """x = n * ln 2 + r; a polynomial in r, times 2**n in two steps, so that none overflows."""
+        """x = n * ln 2 + r; a polynomial in r, times 2**n."""
         b, t = self.builder, x.type
         high, low = splat(t, 89.0), splat(t, -104.0)
         x = self.choose(">", x, high, high, x)
@@ -122,8 +124,24 @@ class FloatMath:
         n = b.fsub(shifted, splat(t, _ROUNDER))
         r = self.multiply_add(n, splat(t, -_LN2_HIGH), x)
         r = self.multiply_add(n, splat(t, -_LN2_LOW), r)
-        tail = b.fmul(b.fmul(r, r), self.polynomial(r, _EXP))
-        result = b.fadd(b.fadd(tail, r), splat(t, 1.0))
+        tail = self.multiply_add(b.fmul(r, r), self.polynomial(r, _EXP), r)
+        result = b.fadd(tail, splat(t, 1.0))
+        if isinstance(t, ir.VectorType) and t.count == SCALING_LANES:
+            return self.scaled(result, n)
+        return self.scaled_in_halves(result, shifted)
+
+    def scaled(self, x: Any, n: Any) -> Any:
+        """x * 2**n by one instruction."""
+        b, t = self.builder, x.type
+        mask = ir.IntType(SCALING_LANES)
+        name = "llvm.x86.avx512.mask.scalef.ps.512"
+        function = declare(b.module, name, t, [t, t, t, mask, I32])
+        everywhere, usual_rounding = ir.Constant(mask, -1), ir.Constant(I32, 4)
+        return b.call(function, [x, n, x, everywhere, usual_rounding])
+
+    def scaled_in_halves(self, result: Any, shifted: Any) -> Any:
+        """Times 2**n in two steps, so that none overflows; n is in the last bits of `shifted`."""
+        b, t = self.builder, result.type
         integers = like(t, I32)
         rounder = struct.unpack("<i", struct.pack("<f", _ROUNDER))[0]
         exponent = b.sub(b.bitcast(shifted, integers), splat(integers, rounder))

@@ -27,7 +27,9 @@ from sardonyx.compiler.forms import (
     View,
     topological,
 )
+from sardonyx.compiler.strides import Strides, lies_in_order, strides_of
 from sardonyx.dims import Size, product
+from sardonyx.loops.build import dense_strides
 
 LARGEST_GROUP = 400
 """Forms in one kernel, so that no kernel takes long to compile."""
@@ -74,6 +76,12 @@ class Fusion:
         while form not in self.roots and isinstance(form, Reshape | View):
             form = form.sources[0]
         return form
+
+    def strides(self, form: Reshape) -> Strides | None:
+        """How far apart a reshape's elements lie in the memory of what it takes."""
+        place = self.storage(form.source)
+        strides = dense_strides(place.shape, self.order.get(place))
+        return strides_of(form, lambda item: strides if item is place else None)
 
 
 def fuse(forced: Sequence[Form]) -> Fusion:
@@ -169,7 +177,7 @@ class _Walk:
                 self.inside[form] = around
                 self.prepare_dense(form)
                 return None
-            if isinstance(form, View) and (form in self.dense or not self.moved(users)):
+            if isinstance(form, View) and (form in self.dense or not self.moved(form)):
                 self.inside[form] = around
                 self.read[form] = any(self.reads(user, form) for user in users)
                 return None
@@ -203,16 +211,21 @@ class _Walk:
             return user.source is form
         return not isinstance(user, Map | Fold | Join | View)
 
-    def moved(self, users: list[Form]) -> bool:
+    def moved(self, view: View) -> bool:
         """True where a view must be in memory by itself: something takes it as a whole."""
-        return any(isinstance(user, Reshape | Result) for user in users)
+        return any(
+            isinstance(user, Result) or (isinstance(user, Reshape) and not _strided(user))
+            for user in self.users[view]
+        )
 
     def joins(self, form: Form, group: Group) -> bool:
         """The table: which kinds of forms a group can take in."""
         match form:
             case Map() | Take():
-                space = group.space or group.root.shape
-                same = product(form.shape) == product(space)
+                root = group.root
+                parts = [part.shape for part in root.parts] if isinstance(root, Join) else []
+                spaces = parts or [group.space or root.shape]
+                same = product(form.shape) in map(product, spaces)
                 return same or (isinstance(form, Map) and form.name not in EXPENSIVE)
             case Iota():
                 return True
@@ -246,6 +259,8 @@ class _Walk:
         turned = form.source
         if not isinstance(turned, View) or turned in self.forced or len(self.users[turned]) > 1:
             return
+        if _strided(form):
+            return
         source, order = turned.source, permutation(turned)
         plain = isinstance(source, Contraction | Convolution | Map | Fold | Join)
         if order is None or not plain or source in self.forced or len(self.users[source]) > 1:
@@ -274,9 +289,19 @@ def permutation(view: View) -> tuple[int, ...] | None:
     return order if same else None
 
 
+def _strided(form: Reshape) -> bool:
+    """Whether a reshape of a view can be read where the view's source lies, in the usual order."""
+    view = form.source
+    if not isinstance(view, View):
+        return False
+    place = view.source.source if isinstance(view.source, Reshape) else view.source
+    usual = dense_strides(place.shape)
+    strides = strides_of(form, lambda item: usual if item is place else None)
+    return strides is not None and not isinstance(place, View | Reshape)
+
+
 def _choose_layouts(fusion: Fusion) -> None:
     """Images stay channels-last from a convolution to the next, through what lies between."""
-    last: set[Form] = set()
     needs_usual = _reshaped_sources(fusion)
     convolved = {group.tile.image for group in fusion.groups if isinstance(group.tile, Convolution)}
     for group in fusion.groups:
@@ -285,15 +310,21 @@ def _choose_layouts(fusion: Fusion) -> None:
         plain = plain or isinstance(group.tile, Contraction)
         if plain or len(root.shape) < 3:
             continue
-        images = _images_read(fusion, root)
         wanted = isinstance(group.tile, Convolution) or root in convolved
-        if wanted or any(form in last for form in images):
+        if wanted or any(_is_last(fusion, form) for form in _images_read(fusion, root)):
             fusion.order[root] = channels_last(len(root.shape))
-            last.add(root)
+
+
+def _is_last(fusion: Fusion, form: Form) -> bool:
+    """Whether an image in memory has its channels side by side."""
+    if isinstance(form, Reshape):
+        strides = fusion.strides(form)
+        return strides is not None and strides[1] == 1 and form.shape[1] != 1
+    return fusion.order.get(form) == channels_last(len(form.shape))
 
 
 def _images_read(fusion: Fusion, root: Form) -> list[Form]:
-    """Stored images that a result is computed from, axis by axis in the order of its own."""
+    """Images in memory that a result is computed from, axis by axis in the order of its own."""
     found: list[Form] = []
     seen = {root}
     waiting = [root]
@@ -304,13 +335,38 @@ def _images_read(fusion: Fusion, root: Form) -> list[Form]:
             if source in seen or turned or len(source.shape) != len(root.shape):
                 continue
             seen.add(source)
-            if source in fusion.roots:
+            if source in fusion.roots or isinstance(source, Reshape):
                 found.append(source)
-            elif not isinstance(source, Reshape):
+            else:
                 waiting.append(source)
     return found
 
 
 def _reshaped_sources(fusion: Fusion) -> set[Form]:
+    """What must lie in the usual order, since a reshape reads it so."""
     forms = topological([group.root for group in fusion.groups])
-    return {fusion.storage(form.source) for form in forms if isinstance(form, Reshape)}
+    users: dict[Form, list[Form]] = {}
+    for form in forms:
+        for source in form.sources:
+            users.setdefault(source, []).append(form)
+    reshapes = [form for form in forms if isinstance(form, Reshape)]
+    return {
+        fusion.storage(form.source)
+        for form in reshapes
+        if not _read_turned(fusion, form, users.get(form, []))
+    }
+
+
+def _read_turned(fusion: Fusion, form: Reshape, users: list[Form]) -> bool:
+    """Whether all who read a reshape of an image take its channels last, one after another."""
+    image = fusion.storage(form.source)
+    if len(image.shape) < 3 or form in fusion.roots:
+        return False
+    last = dense_strides(image.shape, channels_last(len(image.shape)))
+
+    def in_order(reader: Form) -> bool:
+        strides = strides_of(reader, lambda item: last if item is image else None)
+        return strides is not None and lies_in_order(reader.shape, strides)
+
+    turned = [isinstance(user, View) and user not in fusion.roots for user in users]
+    return in_order(form) or (all(turned) and all(map(in_order, users)))

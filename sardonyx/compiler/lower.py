@@ -19,8 +19,9 @@ from sardonyx.compiler.forms import (
     unsqueeze,
 )
 from sardonyx.compiler.lowerings import TYPE_BLIND, Agreement, Lowering, Lowerings, Request
-from sardonyx.compiler.reference import run_reference
+from sardonyx.compiler.reference import read_values, run_reference
 from sardonyx.compiler.require import requirements
+from sardonyx.compiler.specialize import LARGEST_CONTENT
 from sardonyx.dims import Size
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
@@ -245,7 +246,7 @@ def _forms(
     )
     inputs = [None if value is None else result.forms[value] for value in node.inputs]
     given = inputs if key in TYPE_BLIND else [_wide(form) for form in inputs]
-    made = _call(lowering, result, node, request, given, operator)
+    made = _call(lowering, result, node, request, given, operator, facts)
     several = made if isinstance(made, Sequence) else (made,)
     trims = [item if isinstance(item, Trim) else None for item in several]
     forms = [
@@ -267,13 +268,13 @@ def _forms(
 
 def _call(
     lowering: Lowering, result: Lowered, node: Node, request: Request, inputs: list[Form | None],
-    operator: Any,
+    operator: Any, facts: dict[Value, Fact],
 ) -> Any:  # fmt: skip
     """What a lowering returns; where it fails, the reference is left to say what is wrong."""
     try:
         return lowering(request, *inputs, **attribute_values(node, operator.newest()))
     except NotLowered:
-        _note_wanted(result, node, request)
+        _note_wanted(result, node, request, facts)
         raise
     except SardonyxError as error:
         raise NotLowered(error.what) from error
@@ -290,23 +291,34 @@ def _wide(form: Form | None) -> Form | None:
     return cast(form, DataType.FLOAT) if form is not None and form.dtype in NARROW else form
 
 
-def _note_wanted(result: Lowered, node: Node, request: Request) -> None:
+def _note_wanted(result: Lowered, node: Node, request: Request, facts: dict[Value, Fact]) -> None:
     """Remember the graph's inputs that tell the contents a lowering asked for in vain."""
     if not request.wanted:
         return
     found: dict[Value, None] = {}
+    seen: set[Value] = set()
     others = range(min(request.wanted) + 1, len(node.inputs))
     alike = {place for place in others if _is_list(request.inputs[place])}
     waiting = [node.inputs[position] for position in request.wanted | alike]
     while waiting:
         value = waiting.pop()
-        if value is None or value in result.constants or value in found:
+        if value is None or value in result.constants or value in seen:
             continue
+        seen.add(value)
         if value.producer is not None:
-            waiting.extend(value.producer.inputs)
-            continue
-        found[value] = None
+            waiting.extend(read_values(value.producer))
+        elif _may_decide(facts.get(value, Fact())):
+            found[value] = None
     result.wanted.update(found)
+
+
+def _may_decide(fact: Fact) -> bool:
+    """Whether an input's contents may decide what a program looks like: those of a short list, or
+    of a few whole numbers."""
+    shape = fact.shape or ()
+    sizes = [size for size in shape if isinstance(size, int)]
+    few = fact.dtype in (DataType.INT64, DataType.INT32) and len(sizes) == len(shape)
+    return (len(shape) <= 1 or few) and math.prod(sizes) <= LARGEST_CONTENT
 
 
 def _is_list(fact: Fact | None) -> bool:

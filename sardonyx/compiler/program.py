@@ -334,7 +334,14 @@ class Settings:
             return self.open(read, identity, specialize=False)
         fed = [f"{name} {item.dtype} {item.shape} {item.tobytes().hex()}"
                for name, item in contents.items()]  # fmt: skip
-        return self.open(lambda: with_contents(read(), contents), digest_parts([identity, *fed]))
+
+        def cleaned() -> Model:
+            # What the contents decide, branches above all, is known only now.
+            from sardonyx.passes.pipeline import CLEAN, run_pipeline
+
+            return run_pipeline(with_contents(read(), contents), CLEAN, catalog=self.catalog)
+
+        return self.open(cleaned, digest_parts([identity, *fed]))
 
     def compile(self, model: Model) -> Program | Specialized:
         """The program of a model."""

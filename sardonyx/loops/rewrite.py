@@ -1,6 +1,6 @@
 """Rewrite kernels' bodies: names replaced, buffers taken as flat memory, axes of a nest merged."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from sardonyx.dims import Expression, Size, product, symbol
 from sardonyx.loops.nodes import (
@@ -40,27 +40,32 @@ def offset(buffer: Buffer, indices: tuple[Size, ...]) -> Size:
     return total
 
 
-def flattened(body: Body, names: dict[str, Size]) -> Body:
-    """The body with names replaced, and every access by its place in flat memory."""
-    return tuple(_statement(statement, names) for statement in body)
+def flattened(body: Body, names: dict[str, Size], kept: Mapping[str, Buffer] | None = None) -> Body:
+    """The body with names replaced, and every access by its place in flat memory.
+
+    Elements of registers that are `kept` in buffers are loaded from those.
+    """
+    return tuple(_statement(statement, names, kept or {}) for statement in body)
 
 
-def _statement(statement: Statement, names: dict[str, Size]) -> Statement:
+def _statement(
+    statement: Statement, names: dict[str, Size], kept: Mapping[str, Buffer]
+) -> Statement:
     def size(item: Size) -> Size:
         return substitute(item, names)
 
     match statement:
         case Loop(index, extent, body, kind):
-            return Loop(index, size(extent), flattened(body, names), kind)
+            return Loop(index, size(extent), flattened(body, names, kept), kind)
         case Guard(left, right, body):
-            return Guard(size(left), size(right), flattened(body, names))
+            return Guard(size(left), size(right), flattened(body, names, kept))
         case Let(name, value):
-            return Let(name, _value(value, size))
+            return Let(name, _value(value, size, kept))
         case Update(register, combine, value, indices):
-            return Update(register, combine, _value(value, size), tuple(map(size, indices)))
+            return Update(register, combine, _value(value, size, kept), tuple(map(size, indices)))
         case Store(buffer, indices, value):
             flat, at = _flat(buffer, indices, size)
-            return Store(flat, at, _value(value, size))
+            return Store(flat, at, _value(value, size, kept))
     return statement
 
 
@@ -71,7 +76,7 @@ def _flat(
     return flat, (size(offset(buffer, indices)),)
 
 
-def _value(value: Value, size: Callable[[Size], Size]) -> Value:
+def _value(value: Value, size: Callable[[Size], Size], kept: Mapping[str, Buffer]) -> Value:
     """A value rewritten; parts that are shared stay shared."""
     made: dict[int, Value] = {}
     waiting = [value]
@@ -83,11 +88,14 @@ def _value(value: Value, size: Callable[[Size], Size]) -> Value:
             continue
         waiting.pop()
         if id(item) not in made:
-            made[id(item)] = _single(item, [made[id(part)] for part in operands(item)], size)
+            parts = [made[id(part)] for part in operands(item)]
+            made[id(item)] = _single(item, parts, size, kept)
     return made[id(value)]
 
 
-def _single(value: Value, parts: list[Value], size: Callable[[Size], Size]) -> Value:
+def _single(
+    value: Value, parts: list[Value], size: Callable[[Size], Size], kept: Mapping[str, Buffer]
+) -> Value:
     match value:
         case Whole(inner):
             return Whole(size(inner))
@@ -95,6 +103,8 @@ def _single(value: Value, parts: list[Value], size: Callable[[Size], Size]) -> V
             return Load(*_flat(buffer, indices, size))
         case Pick(buffer, _, report):
             return Pick(buffer, tuple(parts), report)
+        case Read(register, _, indices) if register in kept:
+            return Load(*_flat(kept[register], indices, size))
         case Read(register, dtype, indices):
             return Read(register, dtype, tuple(map(size, indices)))
         case Unary(name, _):

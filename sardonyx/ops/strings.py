@@ -1,6 +1,7 @@
 # mypy: disable-error-code="misc, no-any-return"
 """Operators on text."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -130,8 +131,8 @@ class TfIdfVectorizer(Operator):
         weights: tuple[float, ...] | None,
     ) -> Array:  # fmt: skip
         pool = pool_strings if x.dtype == object else pool_int64s
-        places = dict(zip(_grams(pool or (), ngram_counts), ngram_indexes, strict=False))
-        rows = x.reshape(-1, x.shape[-1] if x.ndim else 1)
+        places = dict(zip(pool_grams(pool or (), ngram_counts), ngram_indexes, strict=False))
+        rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1] if x.ndim else 1)
         counts = np.zeros((len(rows), max(ngram_indexes, default=-1) + 1), np.float32)
         lengths = range(min_gram_length, max_gram_length + 1)
         for row, found in zip(rows.tolist(), counts, strict=True):
@@ -145,7 +146,7 @@ class TfIdfVectorizer(Operator):
         return counts.reshape(*x.shape[:-1], counts.shape[1])
 
 
-def _grams(pool: tuple[Any, ...], starts: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
+def pool_grams(pool: tuple[Any, ...], starts: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
     """The runs a pool lists: those of one token first, then those of two, and so on."""
     for length, (start, end) in enumerate(zip(starts, (*starts[1:], len(pool)), strict=True), 1):
         for first in range(start, end - length + 1, length):

@@ -8,8 +8,8 @@ import numpy as np
 from sardonyx.graph import Node, Value
 from sardonyx.passes.fold_shapes import reshape_target
 from sardonyx.passes.operand import Operand
-from sardonyx.passes.rules import Rule, RuleBuilder, apply_rules, because
-from sardonyx.passes.unit import Unit, graph_of, is_operator, record_origin
+from sardonyx.passes.rules import Rule, RuleBuilder, apply_rules, because, release_constants
+from sardonyx.passes.unit import Unit, drop_unused, graph_of, is_operator, record_origin
 
 
 def _same_rows(x: Operand, node: Node, w: Operand, unit: Unit) -> Any:
@@ -211,6 +211,8 @@ def _scale(unit: Unit, places: list[tuple[Node, int]], number: float) -> None:
         wide = (array * np.asarray(number, np.float64)).astype(array.dtype)
         new = unit.add_constant(graph_of(node), wide, f"{value.name}/scaled", node)
         node.replace_input(position, new)
+        unit.count_unread(value)
+    release_constants(unit)
 
 
 def join_products(unit: Unit) -> bool:
@@ -280,4 +282,9 @@ def _join(unit: Unit, value: Value, group: list[tuple[Node, Node | None]]) -> bo
     record_origin(unit, build.made, nodes)
     for (node, add), part in zip(group, parts, strict=True):
         unit.substitute((add or node).output, part)
+    read = [item for node in nodes for item in node.inputs]
+    drop_unused(nodes)
+    for item in read:
+        unit.count_unread(item)
+    release_constants(unit)
     return True

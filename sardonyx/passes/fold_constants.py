@@ -10,19 +10,54 @@ from sardonyx.graph import Graph, Model, Node, Opsets, Tensor, TensorType, Value
 from sardonyx.graph.clone import clone_node
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.ops.fact import to_type
-from sardonyx.passes.unit import Unit, graph_of, refers
+from sardonyx.passes.remove_dead import drop_constants
+from sardonyx.passes.unit import Unit, drop_unused, graph_of, refers
 
 _KEPT = frozenset({"Constant", "DequantizeLinear", "ImageDecoder"})
 """Never folded: what is a constant already, what keeps weights small, what depends on libraries."""
 _BOUNDED = frozenset({"NonZero", "Unique", "Compress", "NonMaxSuppression"})
 """Results of a size that only a run tells, but never much larger than the inputs."""
 
+_BATCH = 1 << 26
+"""Bytes of results that are computed before what they were computed from is let go."""
+
 
 def fold_constants(unit: Unit) -> bool:
     """Compute what depends on constants alone, unless that would make the model much larger."""
-    nodes = _foldable(unit)
-    if not nodes:
-        return False
+    changed = False
+    batches = _batches(unit, _foldable(unit))
+    for nodes in batches:
+        changed |= _fold(unit, nodes)
+        if len(batches) > 1:
+            drop_unused(nodes)
+            for part in unit.graph.walk():
+                drop_constants(part)
+    return changed
+
+
+def _batches(unit: Unit, nodes: list[Node]) -> list[list[Node]]:
+    """Nodes in order, cut where their results take much memory."""
+    batches: list[list[Node]] = []
+    room = 0
+    for node in nodes:
+        if room <= 0:
+            batches.append([])
+            room = _BATCH
+        batches[-1].append(node)
+        room -= sum(_bytes(unit, value) or 0 for value in node.outputs)
+    return batches
+
+
+def _bytes(unit: Unit, value: Value) -> int | None:
+    """Bytes that a value takes, where that is known."""
+    fact = unit.fact(value)
+    if not fact.is_tensor or fact.dtype is None or fact.shape is None:
+        return None
+    sizes = [size for size in fact.shape if isinstance(size, int)]
+    return None if len(sizes) < len(fact.shape) else fact.dtype.raw_size(math.prod(sizes))
+
+
+def _fold(unit: Unit, nodes: list[Node]) -> bool:
     inside = set(nodes)
     wanted = [
         value
@@ -93,15 +128,12 @@ def _growth(unit: Unit, node: Node, made: set[Value]) -> float:
         return 0
     total = 0
     for value in node.outputs:
-        fact = unit.fact(value)
         if not value.uses and not value.name:
             continue
-        if not fact.is_tensor or fact.dtype is None or fact.shape is None:
+        size = _bytes(unit, value)
+        if size is None:
             return math.inf
-        sizes = [size for size in fact.shape if isinstance(size, int)]
-        if len(sizes) < len(fact.shape):
-            return math.inf
-        total += fact.dtype.raw_size(math.prod(sizes))
+        total += size
     return total - freed
 
 

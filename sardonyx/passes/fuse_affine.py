@@ -103,10 +103,6 @@ class DivideByMultiplying(Rule):
     def check(x: Operand, a: Operand, b: Operand, i: Node, o: Node) -> Any:
         if i.op_type == o.op_type == "Mul" or x.constant:
             return because("that is for another rule")
-        if i.op_type == "Div" and i.inputs[1] is not a.value:
-            return because("the constant is divided")
-        if o.op_type == "Div" and o.inputs[1] is not b.value:
-            return because("the constant is divided")
         if a.constant and a.array.dtype.kind != "f":
             return because("whole numbers are divided")
         return _both_constant(a, b)
@@ -216,26 +212,12 @@ def _difference(x: Operand, m: Operand) -> Any:
     return None
 
 
-class DivideCentered(Rule):
-    """Mul(d, Mul(Reciprocal(s), g)) -> Mul(Div(d, s), g)."""
-
-    def pattern(op: Any, d: Any, s: Any, g: Any) -> Any:
-        return op.Mul(d, op.Mul(op.Reciprocal(s), g))
-
-    def check(d: Operand, s: Operand, g: Operand) -> Any:
-        known = d.rank is not None and s.rank is not None and s.rank <= d.rank
-        return (known and g.constant) or because("the order of shapes is not known")
-
-    def replace(op: Any, d: Operand, s: Operand, g: Operand) -> Any:
-        return op.Mul(op.Div(d, s), g)
-
-
 def fuse_affine(unit: Unit) -> bool:
     """Join arithmetic with constants, and drop what undoes itself."""
     return bool(
         apply_rules(
             unit, ScaleNormalization, MergeFactors, MergeAddends, DivideByMultiplying,
-            UndoNegation, AddNegation, DropRepeated, CenterNormalization, DivideCentered,
+            UndoNegation, AddNegation, DropRepeated, CenterNormalization,
             DivideBySquareRoot, DivideByQuotient,
         )
     )  # fmt: skip

@@ -5,21 +5,19 @@ LayerNormalization(x + skip + bias, g, b)       -> SkipLayerNormalization(x, ski
 Gelu(x + bias)                                  -> BiasGelu(x, bias)
 Gelu<tanh>(x + bias)                            -> FastGelu(x, bias)
 MatMul(Transpose(a), Transpose(b)) * alpha      -> FusedMatMul(a, b)
-LayerNormalization(sum of three embeddings)     -> EmbedLayerNormalization(...)
-Attention(q, k, v, mask)                        -> MultiHeadAttention(q, k, v, mask)
+
+Embeddings and attention have modules of their own: `fuse_embeddings` and `fuse_heads`.
 """
 
 from typing import Any
 
-from sardonyx.dtypes import DataType
 from sardonyx.graph import Node
+from sardonyx.passes.fuse_embeddings import DOMAIN, FLOATS, fuse_embeddings
+from sardonyx.passes.fuse_heads import fuse_heads
 from sardonyx.passes.operand import Operand
 from sardonyx.passes.read_scores import maker_of
-from sardonyx.passes.rules import Rule, RuleBuilder, apply_rules, because
-from sardonyx.passes.unit import Unit, drop_unused, is_operator, record_origin
-
-DOMAIN = "com.microsoft"
-_FLOATS = (DataType.FLOAT, DataType.FLOAT16)
+from sardonyx.passes.rules import Rule, apply_rules, because
+from sardonyx.passes.unit import Unit
 
 
 def _last_axis(norm: Node, x: Operand) -> bool:
@@ -28,38 +26,6 @@ def _last_axis(norm: Node, x: Operand) -> bool:
 
 def _epsilon(norm: Node) -> float:
     return float(norm.attribute("epsilon", 1e-5))
-
-
-class FuseEmbedding(Rule):
-    """LayerNormalization(Gather(w, i) + Gather(s, t) + Gather(p, o)) -> EmbedLayerNormalization."""
-
-    def pattern(
-        op: Any, w: Any, i: Any, s: Any, t: Any, p: Any, o: Any, g: Any, b: Any
-    ) -> Any:  # fmt: skip
-        words = op.Gather(w, i, axis=0).named("words")
-        total = op.Add(op.Add(words, op.Gather(s, t, axis=0)), op.Gather(p, o, axis=0))
-        return op.LayerNormalization(total, g, b).named("norm")
-
-    def check(
-        w: Operand, i: Operand, s: Operand, t: Operand, p: Operand, o: Operand, norm: Node
-    ) -> Any:
-        if i.rank != 2 or i.shape != t.shape or i.shape is None or None in i.shape:
-            return because("words and segments are not of one shape")
-        if o.shape is None or len(o.shape) != 2 or o.shape[1] != i.shape[1]:
-            return because("positions are of another length")
-        if o.shape[0] not in (1, i.shape[0]) or norm.attribute("axis", -1) not in (-1, 2):
-            return because("positions are of another batch, or another axis is normalized")
-        tables = w.constant and s.constant and p.constant and w.dtype in _FLOATS
-        return tables or because("the embeddings are not constant")
-
-    def replace(
-        op: Any, w: Operand, i: Operand, s: Operand, t: Operand, p: Operand, o: Operand,
-        g: Operand, b: Operand, norm: Node,
-    ) -> Any:  # fmt: skip
-        words, segments, positions = (op.Cast(item, to=int(DataType.INT32)) for item in (i, t, o))
-        return op.EmbedLayerNormalization(
-            words, segments, w, p, s, g, b, None, positions, epsilon=_epsilon(norm), domain=DOMAIN
-        )
 
 
 class FuseSkip(Rule):
@@ -73,7 +39,7 @@ class FuseSkip(Rule):
     def check(x: Operand, skip: Operand, g: Operand, norm: Node) -> Any:
         if not _last_axis(norm, x) or x.shape is None or None in x.shape:
             return because("it is not the last of three axes that is normalized")
-        if x.shape != skip.shape or x.dtype not in _FLOATS:
+        if x.shape != skip.shape or x.dtype not in FLOATS:
             return because("the two addends are not of one shape")
         return g.rank == 1 or because("the scale is no vector")
 
@@ -110,7 +76,7 @@ class FuseBiasGelu(Rule):
         return op.Gelu(op.Add(x, bias)).named("gelu")
 
     def check(x: Operand, bias: Operand) -> Any:
-        if x.shape is None or bias.shape is None or x.dtype not in _FLOATS:
+        if x.shape is None or bias.shape is None or x.dtype not in FLOATS:
             return because("a shape is not known")
         fits = bias.constant and bias.shape == x.shape[-1:] and None not in bias.shape
         return fits or because("the bias is no vector for the last axis")
@@ -127,7 +93,7 @@ class FuseFastGelu(Rule):
         return op.Gelu(x, approximate="tanh")
 
     def check(x: Operand) -> Any:
-        return x.dtype in _FLOATS or because("the type is no float that it takes")
+        return x.dtype in FLOATS or because("the type is no float that it takes")
 
     def replace(op: Any, x: Operand) -> Any:
         return op.FastGelu(x, domain=DOMAIN)
@@ -140,7 +106,7 @@ class FuseTurnedProduct(Rule):
         return op.MatMul(a, b).named("product")
 
     def check(product: Node, a: Operand) -> Any:
-        if a.dtype not in _FLOATS:
+        if a.dtype not in FLOATS:
             return because("the type is no float that it takes")
         turned = any(_turned(value, product) is not None for value in product.inputs)
         return turned or because("no factor is transposed")
@@ -171,7 +137,7 @@ class FuseScaledProduct(Rule):
 
     def check(a: Operand, s: Operand, product: Node, scale: Node, unit: Unit) -> Any:
         number = s.scalar
-        if number is None or float(number) == 0 or a.dtype not in _FLOATS:
+        if number is None or float(number) == 0 or a.dtype not in FLOATS:
             return because("the factor is not a constant number")
         same = unit.shape(scale.output) == unit.shape(product.output) is not None
         return same or because("the number adds axes")
@@ -182,52 +148,13 @@ class FuseScaledProduct(Rule):
         return op.FusedMatMul(a, b, alpha=alpha, domain=DOMAIN)
 
 
-_UNKNOWN_TO_HEADS = (
-    "is_causal", "softcap", "softmax_precision", "qk_matmul_output_mode",
-    "left_window_size", "right_window_size",
-)  # fmt: skip
-"""Attributes of Attention that MultiHeadAttention has not, or means otherwise."""
-
-
-def fuse_heads(unit: Unit) -> bool:
-    """Attention(q, k, v, mask), with heads side by side -> MultiHeadAttention(q, k, v, mask)."""
-    changed = False
-    for node in list(unit.nodes()):
-        if is_operator(node, "Attention") and _is_multi_head(unit, node):
-            q, k, v, mask, *past = (*node.inputs, None, None, None)[:6]
-            op = RuleBuilder(unit, node)
-            given = {"num_heads": node.attribute("q_num_heads"), "scale": node.attribute("scale")}
-            fed = (q, k, v, None, None, mask, *past)
-            made = op.node("MultiHeadAttention", fed, len(node.outputs), DOMAIN, given)
-            for old, new in zip(node.outputs, made if isinstance(made, tuple) else (made,),
-                                strict=True):  # fmt: skip
-                unit.substitute(old, new)
-            record_origin(unit, op.made, [node])
-            drop_unused([node])
-            changed = True
-    return changed
-
-
-def _is_multi_head(unit: Unit, node: Node) -> bool:
-    heads = node.attribute("q_num_heads")
-    plain = not any(node.attribute(name, 0) for name in _UNKNOWN_TO_HEADS)
-    if not heads or node.attribute("kv_num_heads") != heads or not plain or len(node.inputs) > 6:
-        return False
-    if len(node.outputs) > 3 or unit.dtype(node.inputs[0]) not in _FLOATS:
-        return False
-    mask = node.inputs[3] if len(node.inputs) > 3 else None
-    if mask is None:
-        return True
-    shape = unit.shape(mask)
-    return shape is not None and len(shape) == 4 and unit.dtype(mask) in _FLOATS
-
-
 def fuse_microsoft(unit: Unit) -> bool:
     """Put onnxruntime's own operators in the place of what they compute at once."""
-    count = apply_rules(unit, FuseEmbedding)
-    count += apply_rules(unit, FuseSkip, FuseBiasGelu)
+    changed = fuse_embeddings(unit)
+    changed |= fuse_heads(unit)
+    count = apply_rules(unit, FuseSkip, FuseBiasGelu)
     count += apply_rules(unit, FuseFastGelu, FuseScaledProduct, FuseTurnedProduct)
-    changed = fuse_heads(unit) or bool(count)
+    changed |= bool(count)
     if changed and not unit.is_function:
         unit.opsets.setdefault(DOMAIN, 1)
     return changed

@@ -111,8 +111,6 @@ class ScaleFactor(Rule):
         return _per_column(w, s) or because("the factor is not one for a column")
 
     def replace(op: Any, x: Operand, w: Operand, s: Operand, scale: Node) -> Any:
-        if scale.op_type == "Div" and scale.inputs[1] is not s.value:
-            return None
         factors = s.array.reshape(-1).astype(np.float64)
         factors = 1 / factors if scale.op_type == "Div" else factors
         return op.MatMul(x, (w.array * factors).astype(w.array.dtype))
@@ -158,8 +156,6 @@ class ScaleGemm(Rule):
     def replace(
         op: Any, x: Operand, w: Operand, b: Operand | None, s: Operand, gemm: Node, scale: Node
     ) -> Any:
-        if scale.op_type == "Div" and scale.inputs[1] is not s.value:
-            return None
         factors = s.array.reshape(-1).astype(np.float64)
         factors = 1 / factors if scale.op_type == "Div" else factors
         along = factors.reshape(-1, 1) if gemm.attribute("transB", 0) else factors

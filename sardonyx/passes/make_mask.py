@@ -1,5 +1,6 @@
 """Masks of attention that was written out -> the one that Attention takes."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def read_mask(unit: Unit, addend: Addend) -> Mask:
     for place in (1, 2):
         fill = lowest_number(unit, node.inputs[3 - place])
         if fill == -np.inf and constant_number(unit, node.inputs[place]) == 0:
-            return Mask(node.inputs[0], fill, keeps=place == 1)
+            return replace(addend, value=node.inputs[0], fill=fill, keeps=place == 1)
     return addend
 
 
@@ -33,13 +34,45 @@ def make_mask(
         return None
     element = unit.dtype(query)
     assert element is not None
-    if len(masks) == 1 and masks[0].fill == -np.inf:
-        made = masks[0].value if masks[0].keeps else op.Not(masks[0].value)
+    flat = [_without_windows(op, unit, mask, query) for mask in masks]
+    if len(flat) == 1 and flat[0].fill == -np.inf:
+        made = flat[0].value if flat[0].keeps else op.Not(flat[0].value)
     else:
-        made, *rest = (_added(op, mask, element) for mask in masks)
+        made, *rest = (_added(op, mask, element) for mask in flat)
         for item in rest:
             made = op.Add(made, item)
     return _widened(op, unit, made, masks, query, keys)
+
+
+def _without_windows(op: RuleBuilder, unit: Unit, mask: Mask, query: Value) -> Mask:
+    """A mask for each window -> the same for each batch of windows, [b*w, h, n, m]."""
+    windows, shape = mask.windows, unit.shape(mask.value)
+    if windows is None or shape is None:
+        return mask
+    value, inner = mask.value, [1, 1, 1, *shape][-3:]
+    whole = (1, 1, *shape)[-5:-3]
+    if whole != windows[:2]:
+        if isinstance(windows[0], int) and isinstance(windows[1], int):
+            value = op.Expand(value, np.array([*windows[:2], 1, 1, 1]))
+        else:
+            count = np.array([windows[1], 1, 1, 1])
+            source = _with_batches(unit, query)
+            batches = op.Div(op.Shape(source, start=0, end=1), count[:1])
+            value = op.Expand(value, op.Concat(batches, count, axis=0))
+    return replace(mask, value=op.Reshape(value, np.array([-1, *inner])), windows=None)
+
+
+def _with_batches(unit: Unit, query: Value) -> Value:
+    """The value farthest before queries that has as many batches."""
+    batches = (unit.shape(query) or (None,))[:1]
+    while batches != (None,) and (node := query.producer):
+        same = [
+            value for value in node.inputs if value and (unit.shape(value) or ())[:1] == batches
+        ]
+        if not same:
+            break
+        query = same[0]
+    return query
 
 
 def _added(op: RuleBuilder, mask: Mask, element: DataType) -> Any:

@@ -21,6 +21,8 @@ class Options:
     """Names of passes to leave out."""
     input_shapes: Mapping[str, Sequence[Dimension]] = field(default_factory=dict)
     """Shapes to give to inputs, by name."""
+    free_dimensions: Mapping[str, int] = field(default_factory=dict)
+    """Numbers for symbolic sizes of inputs, by the symbol."""
     dynamic: bool = True
     """False makes every size that is left open 1."""
     fold_limit: int = FOLD_LIMIT

@@ -34,6 +34,7 @@ from sardonyx.passes.raise_groups import raise_groups
 from sardonyx.passes.raise_normalization import raise_normalization
 from sardonyx.passes.raise_rotary import raise_rotary
 from sardonyx.passes.remove_dead import drop_functions, forget_values, name_apart, remove_dead
+from sardonyx.passes.resolve_lists import resolve_lists
 from sardonyx.passes.unit import Unit
 from sardonyx.passes.unroll_loops import unroll_loops
 
@@ -45,6 +46,7 @@ CLEAN: tuple[Pass, ...] = (
     fold_constants,
     inline_branches,
     unroll_loops,
+    resolve_lists,
     drop_identities,
     drop_states,
     merge_duplicates,
@@ -87,6 +89,7 @@ def simplify(
     model: Model,
     *,
     overwrite_input_shapes: Mapping[str, Sequence[Dimension]] | None = None,
+    free_dimensions: Mapping[str, int] | None = None,
     skip: Iterable[str] = (),
     dynamic: bool = True,
     fold_limit: int = FOLD_LIMIT,
@@ -95,12 +98,12 @@ def simplify(
 ) -> Model:
     """A smaller model that computes the same, of the same opset, with the same inputs and outputs.
 
-    `overwrite_input_shapes` fixes sizes of inputs by name, `dynamic=False` makes all that are left
-    open 1. `skip` leaves out passes by name. Constants are computed where the result takes at most
-    `fold_limit` bytes. `extra_opset` brings the model to that opset first, so that operators which
-    are new in it (LayerNormalization in 17, Gelu in 20 ...) can be used. `verify=3`
-    runs both models on three random inputs and raises, with the pass and the node to blame, where
-    they differ.
+    `overwrite_input_shapes` fixes shapes of inputs by name, `free_dimensions` symbolic sizes by
+    their symbol, and `dynamic=False` makes all that are left open 1. `skip` leaves out passes by
+    name. Constants are computed where the result takes at most `fold_limit` bytes. `extra_opset`
+    brings the model to that opset first, so that operators which are new in it (LayerNormalization
+    in 17, Gelu in 20 ...) can be used. `verify=3` runs both models on three random inputs and
+    raises, with the pass and the node to blame, where they differ.
 
     >>> import sardonyx as sx
     >>> model = sx.load_text('''<ir_version: 10, opset_import: ["": 21]>
@@ -116,6 +119,7 @@ def simplify(
     options = Options(
         skip=tuple(skip),
         input_shapes=dict(overwrite_input_shapes or {}),
+        free_dimensions=dict(free_dimensions or {}),
         dynamic=dynamic,
         fold_limit=fold_limit,
     )

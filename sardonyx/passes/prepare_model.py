@@ -27,17 +27,21 @@ def prepare_model(model: Model, options: Options, catalog: Catalog) -> Model:
         twin.ir_version = 4
         weights = set(graph.initializers)
         graph.inputs = [value for value in graph.inputs if value not in weights]
-    fix_shapes(graph, options.input_shapes, dynamic=options.dynamic)
+    fix_shapes(graph, options.input_shapes, options.free_dimensions, dynamic=options.dynamic)
     _forget_types(graph, catalog)
     return twin
 
 
 def fix_shapes(
-    graph: Graph, shapes: Mapping[str, Sequence[Dimension]], *, dynamic: bool = True
+    graph: Graph,
+    shapes: Mapping[str, Sequence[Dimension]],
+    sizes_of: Mapping[str, int],
+    *,
+    dynamic: bool = True,
 ) -> None:
     """Give inputs these shapes; a symbol that becomes a number does so wherever it stands."""
     inputs = {value.name: value for value in graph.inputs}
-    symbols: dict[str, Dimension] = {}
+    symbols = _checked_sizes(graph, sizes_of)
     for name, shape in shapes.items():
         value = inputs.get(name)
         if value is None:
@@ -58,6 +62,21 @@ def fix_shapes(
             }  # fmt: skip
         if sizes != declared.shape:
             value.declared = declared.with_shape(sizes)
+
+
+def _checked_sizes(graph: Graph, sizes: Mapping[str, int]) -> dict[str, Dimension]:
+    """Numbers for symbols; fails where an input has no such symbol, or a number is no size."""
+    shapes = (getattr(value.declared, "shape", None) or () for value in graph.inputs)
+    known = dict.fromkeys(size for shape in shapes for size in shape if isinstance(size, str))
+    for name, size in sizes.items():
+        if name not in known:
+            raise InputError(
+                f"no input has a dimension '{name}'",
+                hint=f"the open ones are: {', '.join(known) or 'none'}",
+            )
+        if size < 0:
+            raise InputError(f"the dimension '{name}' cannot have the size {size}")
+    return dict(sizes)
 
 
 def _fix(value: Value, shape: tuple[Dimension, ...], symbols: dict[str, Dimension]) -> None:

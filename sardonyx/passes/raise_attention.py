@@ -136,10 +136,20 @@ def _misfit(unit: Unit, scores: Scores, v: Value, masks: tuple[Mask, ...]) -> st
     if not scores.scale > 0:
         return "the scale is not above zero"
     full = (*query[:3], keys[3])
-    if not all(_spreads(unit.shape(mask.value), full) for mask in masks):
+    if not all(_spreads(unit.shape(mask.value), mask.windows or full) for mask in masks):
         return "the mask does not broadcast to the scores"
+    if any(mask.windows and not _is_countable(unit, mask) for mask in masks):
+        return "the windows, or a mask of them, are of an open size"
     added = [unit.dtype(mask.value) for mask in masks if mask.fill is None]
     return "" if all(item == unit.dtype(scores.query) for item in added) else "a mask's type"
+
+
+def _is_countable(unit: Unit, mask: Mask) -> bool:
+    """True where a mask of windows has fixed sizes, and there is a fixed number of windows."""
+    shape = unit.shape(mask.value) or (None,)
+    assert mask.windows is not None
+    sizes = (mask.windows[1], *shape[-3:])
+    return all(isinstance(size, int) for size in sizes)
 
 
 def _spreads(shape: Sizes | None, full: Sizes) -> bool:

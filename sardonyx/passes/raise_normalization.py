@@ -42,9 +42,8 @@ def _check_layer(
         return because("means are not taken over the same last axes")
     if e.scalar is None:
         return because("the small number is not constant")
-    if not _fits(g, x, axis) or not _fits(b, x, axis):
-        return because("scale and shift are not one for each normalized place")
-    return x.dtype is not None or because("the type is not known")
+    fits = _fits(g, x, axis) and _fits(b, x, axis)
+    return fits or because("scale and shift are not one for each normalized place")
 
 
 def _layer(op: Any, x: Operand, g: Operand, b: Operand, e: Operand, mean: Node, unit: Unit) -> Any:

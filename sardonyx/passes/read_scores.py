@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sardonyx.graph import Node, Value
+from sardonyx.ops.fact import Sizes
 from sardonyx.passes.unit import Unit, is_operator, refers
 
 
@@ -23,11 +24,15 @@ class Scores:
 
 @dataclass(frozen=True)
 class Addend:
-    """A value added to scores, or a condition where they stay, or go for `fill`."""
+    """A value added to scores, or a condition where they stay, or go for `fill`.
+
+    `windows` is the shape that scores have meanwhile: their batches are split into two axes.
+    """
 
     value: Value
     fill: float | None = None
     keeps: bool = True
+    windows: Sizes | None = None
 
 
 def maker_of(value: Value | None, near: Node, *names: str) -> Node | None:
@@ -51,7 +56,7 @@ def read_scores(unit: Unit, value: Value | None, near: Node) -> Scores | None:
 
     Mul(MatMul(q, k), s) + mask -> Scores(q, k, s, (mask,))
     """
-    node = maker_of(value, near, "MatMul", "Mul", "Div", "Add", "Where")
+    node = maker_of(value, near, "MatMul", "Mul", "Div", "Add", "Where", "Reshape")
     if node is None or value is None or len(value.uses) != 1:
         return None
     found: Scores | None = None
@@ -73,6 +78,8 @@ def read_scores(unit: Unit, value: Value | None, near: Node) -> Scores | None:
                     break
         case "Where":
             found = _masked(unit, node, near)
+        case "Reshape":
+            found = _windowed(unit, node, near)
     return None if found is None else replace(found, nodes=(node, *found.nodes))
 
 
@@ -115,6 +122,29 @@ def _masked(unit: Unit, node: Node, near: Node) -> Scores | None:
         if found is not None and condition is not None:
             addend = Addend(condition, fill, keeps=place == 1)
             return replace(found, masks=(*found.masks, addend))
+    return None
+
+
+def _windowed(unit: Unit, node: Node, near: Node) -> Scores | None:
+    """Reshape(Reshape(scores, [b, w, h, n, m]) + mask, [b*w, h, n, m]): a mask for each window."""
+    add, shape = maker_of(node.inputs[0], near, "Add"), unit.shape(node.output)
+    if add is None or shape is None or len(shape) != 4 or len(add.output.uses) != 1:
+        return None
+    for place in (0, 1):
+        split, mask = maker_of(add.inputs[place], near, "Reshape"), add.inputs[1 - place]
+        parts = None if split is None else unit.shape(split.output)
+        if split is None or mask is None or parts is None or len(parts) != 5:
+            continue
+        if unit.shape(split.inputs[0]) != shape or parts[2:] != shape[1:]:
+            continue
+        if parts[0] is None or parts[1] is None or parts[0] * parts[1] != shape[0]:
+            continue
+        if None in parts or len(split.output.uses) != 1:
+            continue
+        found = read_scores(unit, split.inputs[0], near)
+        if found is not None:
+            masks = (*found.masks, Addend(mask, windows=parts))
+            return replace(found, masks=masks, nodes=(add, split, *found.nodes))
     return None
 
 

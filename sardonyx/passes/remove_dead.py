@@ -1,8 +1,12 @@
 """Whatever no output depends on -> nothing."""
 
-from sardonyx.graph import Graph, Model, Node, Value
+from sardonyx.format.pages import let_go_tensor
+from sardonyx.graph import Graph, Model, Node, Tensor, Value
 from sardonyx.ops.signature import Arity
 from sardonyx.passes.unit import Unit
+
+_LARGE = 1 << 16
+"""Bytes from which on it is worth while to give memory back."""
 
 
 def remove_dead(unit: Unit) -> bool:
@@ -62,6 +66,8 @@ def drop_constants(graph: Graph) -> bool:
     if dead:
         graph.initializers = [value for value in graph.initializers if not unused(value)]
     for value in dead:
+        if isinstance(value.tensor, Tensor) and value.tensor.nbytes > _LARGE:
+            let_go_tensor(value.tensor)
         value.tensor = None
     return bool(dead)
 

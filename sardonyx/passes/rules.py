@@ -225,14 +225,14 @@ def apply_rules(unit: Unit, *rules: type[Rule]) -> int:
         for rule in index.get((domain, node.op_type), ()):
             touched = apply_rule(unit, rule, node)
             if touched is not None:
-                _release(unit)
+                release_constants(unit)
                 count += 1
                 waiting.update(dict.fromkeys(item for item in touched if item.graph is not None))
                 break
     return count
 
 
-def _release(unit: Unit) -> None:
+def release_constants(unit: Unit) -> None:
     """Let go of constants that have lost their readers, once they take much memory."""
     if unit.unread_bytes > MOST_UNREAD_BYTES:
         unit.unread_bytes = 0
@@ -403,6 +403,5 @@ def _put(
     record_origin(unit, made, match.nodes.values())
     touched += drop_unused(match.nodes.values())
     for value in match.values.values():
-        if value is not None and value.tensor is not None and not value.uses:
-            unit.unread_bytes += value.tensor.nbytes
+        unit.count_unread(value)
     return touched

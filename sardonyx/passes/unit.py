@@ -156,6 +156,11 @@ class Unit:
         graph.nodes.insert_before(before, node)
         return node.output
 
+    def count_unread(self, value: Value | None) -> None:
+        """Note what a constant takes if it has lost its last reader."""
+        if value is not None and isinstance(value.tensor, Tensor) and not value.uses:
+            self.unread_bytes += value.tensor.nbytes
+
     def substitute(self, old: Value, new: Value) -> bool:
         """Let all who read `old` read `new`, equal to it; False where nothing could be done.
 

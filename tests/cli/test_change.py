@@ -254,10 +254,15 @@ def test_simplify_options(tmp_path: Path) -> None:
     assert str(sx.load(target).graph.inputs[0].type) == "float[4,6]"
     invoke("simplify", source, target, "--static")
     assert str(sx.load(target).graph.inputs[0].type) == "float[1,6]"
+    invoke("simplify", source, target, "--dim", "n=3")
+    assert str(sx.load(target).graph.inputs[0].type) == "float[3,6]"
+    invoke("simplify", source, target, "--opset", "24", "--fold-limit", "0")
+    assert sx.load(target).opset == 24
     invoke("simplify", source, target, "--skip", "drop_identities")
     invoke("simplify", source, target, "--verify", "2")
     target.unlink()
     assert "no input 'w'" in fails("simplify", source, target, "--input-shape", "w=1")
+    assert "no input has a dimension 'q'" in fails("simplify", source, target, "--dim", "q=1")
     assert "NAME=SIZE" in fails("simplify", source, target, "--input-shape", "4,6")
     assert "negative size" in fails("simplify", source, target, "--input-shape", "x=-1,6")
     assert "empty size" in fails("simplify", source, target, "--input-shape", "x=4,,6")

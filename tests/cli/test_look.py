@@ -160,6 +160,13 @@ def test_coverage_counts_what_it_lists() -> None:
     assert "ai.onnx.ml" in invoke("coverage").stdout
 
 
+def test_coverage_tells_of_the_official_cases() -> None:
+    cases = told("coverage")["cases"]
+    assert cases["native"] == cases["count"] - len(cases["fallbacks"])
+    share = f"{cases['native']} of {cases['count']} ({cases['native'] / cases['count']:.1%})"
+    assert share in invoke("coverage").stdout
+
+
 def test_doctor() -> None:
     said = told("doctor")
     assert said["needed"]["numpy"] == np.__version__

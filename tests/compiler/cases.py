@@ -12,6 +12,7 @@ from tests.compiler.cases_ordering import CASES as ORDERING
 from tests.compiler.cases_products import CASES as PRODUCTS
 from tests.compiler.cases_recurrent import CASES as RECURRENT
 from tests.compiler.cases_regions import CASES as REGIONS
+from tests.compiler.cases_signal import CASES as SIGNAL
 from tests.compiler.cases_sliding import CASES as SLIDING
 from tests.compiler.cases_structure import CASES as STRUCTURE
 
@@ -257,6 +258,6 @@ CASES: list[Case] = [
 
 ALL_CASES = [
     *CASES, *ATTENTION, *CHOOSING, *ELEMENTS, *FEATURES, *INDEXING, *ORDERING, *RECURRENT,
-    *REGIONS, *PRODUCTS, *SLIDING, *STRUCTURE,
+    *REGIONS, *PRODUCTS, *SIGNAL, *SLIDING, *STRUCTURE,
 ]  # fmt: skip
 """The cases of all families."""

@@ -39,6 +39,16 @@ CASES: list[Case] = [
         )
     ),
     Case("Unique", (_DIGITS.reshape(-1),), {"axis": 0}, outputs=4, label="axis"),
+    *(
+        Case("Unique", (array,), {"axis": axis, "sorted": in_order}, outputs=4,
+             label=f"{label}-{axis}-{in_order}")
+        for in_order in (0, 1)
+        for label, array, axis in (
+            ("rows", np.round(normal(17, 2)), 0), ("columns", np.round(normal(2, 33)), -1),
+            ("middle", np.arange(60).reshape(3, 4, 5) // 20, 1), ("one", normal(1, 3), 0),
+            ("nan", np.float32([[1, np.nan], [1, np.nan], [np.nan, 1], [1, -np.inf]]), 0),
+        )
+    ),
     Case("Unique", (normal(0),), outputs=4, label="empty", symbolic=False),
     _boxes("no-limit"),
     _boxes("three", 3),

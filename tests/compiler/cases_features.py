@@ -66,7 +66,41 @@ _TABLE = normal(33, 5)
 _TABLE[3, 2] = math.nan
 _LINES = [float(item) for item in normal(15)]
 
+_TOKENS = np.random.default_rng(3).integers(0, 4, (3, 20))
+
+
+def _counts(tokens: Any, label: str, **how: Any) -> Case:
+    """Runs of one, two and three tokens of a pool that lists one of them twice."""
+    given: dict[str, Any] = {
+        "min_gram_length": 1, "max_gram_length": 3, "max_skip_count": 2, "mode": "TF",
+        "ngram_counts": [0, 3, 11], "ngram_indexes": [0, 4, 2, 3, 1, 6, 5, 2, 7],
+        "pool_int64s": [2, 0, 9, 1, 1, 0, 3, 2, 2, 1, 1, 0, 1, 2, 3, 3, 3],
+    }  # fmt: skip
+    return Case("TfIdfVectorizer", (tokens,), given | how, label=label)
+
+
+_WEIGHTS = [0.5, 1.0, 2.0, -1.0, 4.0, 0.25, 3.0, 7.0]
+TOKENS = [
+    _counts(_TOKENS, "rows"),
+    _counts(_TOKENS[0].astype(np.int32), "row"),
+    _counts(_TOKENS, "two", min_gram_length=2, max_gram_length=2, max_skip_count=0),
+    _counts(_TOKENS, "whether", mode="IDF", weights=_WEIGHTS),
+    _counts(_TOKENS, "weights", mode="TFIDF", weights=_WEIGHTS),
+    _counts(_TOKENS[:, :1], "one"),
+    _counts(_TOKENS[:, :0], "none"),
+    _counts(_TOKENS[:0], "no rows"),
+    _counts(
+        _TOKENS,
+        "no run",
+        ngram_counts=[0, 0],
+        pool_int64s=[1, 2],
+        ngram_indexes=[0],
+        max_gram_length=1,
+    ),
+]
+
 CASES: list[Case] = [
+    *TOKENS,
     *(
         Case(
             "TreeEnsembleRegressor",

@@ -37,11 +37,39 @@ GENERAL = [
          label="fed weights", symbolic=False),
     Case("Conv", (normal(2, 6, 9), normal(18, 6, 3), normal(18)), label="fed weights and bias",
          symbolic=False),
+    *(
+        Case("ConvTranspose", (image, weights), attributes, label=f"fed weights {place}",
+             symbolic=False)
+        for place, (image, weights, attributes) in enumerate([
+            (normal(1, 6, 5, 4), normal(6, 17, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+            (normal(2, 4, 5, 5), normal(4, 3, 3, 3), {"group": 2, "dilations": [2, 1]}),
+            (normal(1, 4, 7), normal(4, 3, 4), {"strides": [3], "pads": [3, 0]}),
+            (normal(1, 2, 3, 3, 2), normal(2, 3, 2, 2, 2), {"strides": [2, 1, 2]}),
+            (normal(1, 3, 4, 5).astype(np.float64), normal(3, 2, 3, 2).astype(np.float64), {}),
+        ])
+    ),
+    conv((1, 16, 9, 11), (24, 16, 3, 3), pads=[1, 1, 1, 1]),
     transposed((2, 5, 4, 6), (5, 3, 2, 2), strides=[2, 2]),
+    transposed((2, 18, 3, 5), (18, 1, 2, 3), strides=[2, 3]),
+    transposed((1, 5, 4), (5, 3, 3), strides=[3]),
+    transposed((1, 3, 2, 3, 2), (3, 17, 2, 1, 3), strides=[2, 1, 3]),
     transposed((1, 6, 5, 4), (6, 17, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1],
                output_padding=[1, 1]),
     transposed((1, 4, 5, 5), (4, 3, 3, 3), group=2, dilations=[2, 1]),
     transposed((1, 4, 7), (4, 3, 4), strides=[3], pads=[3, 0]),
+    *(
+        transposed((2, 3, 5, 4), (3, columns, 4, 3), strides=[2, 2], pads=[1, 0, 1, 2])
+        for columns in (1, 15, 16, 17)
+    ),
+    transposed((1, 3, 5, 4), (3, 2, 1, 2), strides=[2, 3], output_padding=[1, 2]),
+    transposed((1, 3, 5), (3, 2, 16), strides=[8], pads=[4, 4]),
+    transposed((1, 2, 4, 5), (2, 3, 33, 4), strides=[1, 2]),
+    transposed((0, 3, 5, 4), (3, 2, 3, 3), strides=[2, 2]),
+    *(
+        transposed((2, count, 5, 4), (count, 1, 4, 3), group=count, strides=[2, 2],
+                   pads=[1, 0, 1, 2])
+        for count in (2, 16, 17)
+    ),
     transposed((1, 2, 3, 3, 2), (2, 3, 2, 2, 2), strides=[2, 1, 2]),
     Case("ConvTranspose", (normal(1, 4, 5, 5), normal(4, 3, 3, 3)),
          {"strides": [2, 2], "auto_pad": "SAME_UPPER"}, fixed=(1,), label="same", symbolic=False),
@@ -72,4 +100,35 @@ POOLS = [
 ]  # fmt: skip
 
 
-CASES = [*DEPTHWISE, *GENERAL, *POOLS]
+def odd(*shape: int) -> np.ndarray:
+    """Few different numbers, some of them NaN or infinite, and rows of the lowest."""
+    array = np.round(normal(*shape))
+    array.reshape(-1)[3::17] = np.nan
+    array.reshape(-1)[5::13] = np.inf
+    array[:, -1] = -np.inf
+    return array
+
+
+def peaks(image: np.ndarray, label: str, **attributes: Any) -> Case:
+    return Case("MaxPool", (image,), attributes, outputs=2, label=f"indices {label}")
+
+
+INDICES = [
+    peaks(odd(2, 3, 33), "line", kernel_shape=[3], strides=[2], pads=[1, 1]),
+    peaks(odd(2, 3, 9, 16), "plane", kernel_shape=[2, 2], strides=[2, 2]),
+    peaks(odd(1, 2, 9, 17), "edges", kernel_shape=[3, 5], pads=[1, 2, 2, 3], dilations=[2, 1]),
+    peaks(odd(1, 2, 9, 15), "columns first", kernel_shape=[3, 2], storage_order=1, ceil_mode=1,
+          strides=[2, 2]),
+    peaks(odd(2, 2, 3, 4, 18), "space", kernel_shape=[2, 3, 2], pads=[0, 1, 0, 0, 1, 1]),
+    peaks(odd(1, 2, 1, 1), "one", kernel_shape=[1, 1]),
+    peaks(np.empty((0, 2, 4, 4), np.float32), "none", kernel_shape=[2, 2]),
+    peaks(odd(1, 2, 9, 16).astype(np.float64), "double", kernel_shape=[2, 2]),
+    peaks(normal(1, 2, 9, 16).astype(np.float16), "half", kernel_shape=[2, 2]),
+    peaks(np.arange(-60, 60, dtype=np.int8).reshape(1, 3, 5, 8), "int8", kernel_shape=[2, 2],
+          pads=[1, 1, 1, 1]),
+    peaks(np.arange(120, dtype=np.uint8).reshape(1, 3, 5, 8), "uint8", kernel_shape=[2, 2],
+          pads=[1, 1, 1, 1]),
+]  # fmt: skip
+
+
+CASES = [*DEPTHWISE, *GENERAL, *POOLS, *INDICES]

@@ -19,6 +19,10 @@ CASES: list[Case] = [
             "ij->ji": (normal(3, 5),),
             "i,j->ij": (normal(3), normal(20)),
             "ij,jk,kl->il": (normal(2, 3), normal(3, 4), normal(4, 5)),
+            "bii->bi": (normal(2, 17, 17),),
+            "ii": (normal(17, 17),),
+            "iji,jk->ik": (normal(5, 3, 5), normal(3, 18)),
+            "...ii->...i": (normal(2, 0, 0),),
         }.items()
     ),
     *(
@@ -69,6 +73,19 @@ CASES: list[Case] = [
     ),
     Case("LpNormalization", (normal(3, 20),), {"p": 1}, label="one"),
     Case("LpNormalization", (normal(3, 20),), {"axis": 0}),
+    Case("OptionalGetElement", (normal(3, 20),)),
     Case("Dropout", (normal(3, 20),), outputs=2, label="mask"),
+    Case("Dropout", (normal(3, 20), np.float32(0), np.bool_(True)), outputs=2, label="nothing"),
+    *(
+        Case(
+            "BatchNormalization",
+            (x, *(normal(x.shape[1]) for _ in range(3)), normal(x.shape[1]) ** 2),
+            {"training_mode": training, "momentum": 0.7},
+            outputs=3,
+            label=f"{'training' if training else 'statistics'} {x.ndim}",
+        )
+        for x in (normal(4, 17), normal(2, 5, 6, 7))
+        for training in (0, 1)
+    ),
     Case("ReduceSum", (normal(3, 4, 5), ints(0, 2)), label="fed"),
 ]

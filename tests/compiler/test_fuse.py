@@ -115,6 +115,59 @@ def test_transposition_before_a_reshape_costs_no_kernel() -> None:
     np.testing.assert_allclose(program.run(feeds)[0], np.maximum(mixed, 0), rtol=1e-5, atol=1e-6)
 
 
+TOKENS = (
+    "g (float[b,12,8] x, float[8,4] w, float[4,1,3,3] f) => (float[b,12,4] y) {"
+    " p = MatMul(x, w) t = Transpose<perm = [0, 2, 1]>(p)"
+    " s = Constant<value_ints = [0, 4, 3, 4]>() i = Reshape(t, s)"
+    " c = Conv<group = 4, pads = [1, 1, 1, 1]>(i, f)"
+    " q = Constant<value_ints = [0, 4, 12]>() r = Reshape(c, q)"
+    " y = Transpose<perm = [0, 2, 1]>(r) }"
+)
+
+
+def test_tokens_become_an_image_and_tokens_again_without_copies() -> None:
+    program = compiled(TOKENS)
+    assert {row.kernel for row in program.explain() if "Reshape" in row.operator} == {"view"}
+    rng = np.random.default_rng(0)
+    for batch in (0, 1, 3):
+        feeds = {
+            "x": rng.standard_normal((batch, 12, 8), np.float32),
+            "w": rng.standard_normal((8, 4), np.float32),
+            "f": rng.standard_normal((4, 1, 3, 3), np.float32),
+        }
+        expected = sx.evaluate(sx.load_text(HEAD + TOKENS), feeds)
+        np.testing.assert_allclose(program.run(feeds)[0], expected[0], rtol=1e-4, atol=1e-5)
+
+
+def test_images_reshaped_in_different_ways_are_read_right() -> None:
+    text = (
+        "g (float[2,3,4,5] x, float[6,3,1,1] f) => (float[2,20,6] y, float[2,6,20] z,"
+        " float[2,2,3,20] u, float[2,5,4,6] v) {"
+        " c = Conv(x, f) q = Constant<value_ints = [0, 6, 20]>() r = Reshape(c, q)"
+        " y = Transpose<perm = [0, 2, 1]>(r) z = Neg(r)"
+        " h = Constant<value_ints = [2, 2, 3, 20]>() g = Reshape(c, h) u = Exp(g)"
+        " t = Transpose<perm = [0, 3, 2, 1]>(c) v = Abs(t) }"
+    )
+    program = compiled(text)
+    rng = np.random.default_rng(0)
+    feeds = {
+        "x": rng.standard_normal((2, 3, 4, 5), np.float32),
+        "f": rng.standard_normal((6, 3, 1, 1), np.float32),
+    }
+    expected = sx.evaluate(sx.load_text(HEAD + text), feeds)
+    for found, wanted in zip(program.run(feeds), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_parts_that_are_taken_are_computed_where_they_are_joined() -> None:
+    program = compiled(
+        "g (float[1,16,4,4] x, float[1,16,8,8] y) => (float[1,32,8,8] z) {"
+        " s = Constant<value_floats = [1.0, 1.0, 2.0, 2.0]>()"
+        ' r = Resize<mode = "nearest">(x, , s) z = Concat<axis = 1>(r, y) }'
+    )
+    assert program.kernels == 3
+
+
 def test_equal_kernels_are_compiled_once() -> None:
     program = compiled(
         "g (float[n,8] x, float[8,8] w) => (float[n,8] y) {"

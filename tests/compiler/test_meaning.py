@@ -35,6 +35,28 @@ CASES = [
     Case("Conv", (normal(1, 2, 4, 5), normal(3, 2, 3, 3)), {"pads": [1, 1, 1, 1]}, fixed=(1,)),
     Case("Conv", (normal(1, 3, 4, 5), normal(3, 1, 2, 2)), {"group": 3}, fixed=(1,), label="depth"),
     Case("MaxPool", (normal(1, 2, 4, 5),), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
+    Case(
+        "MaxPool",
+        (normal(1, 2, 4, 5),),
+        {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
+        outputs=2,
+        label="indices",
+    ),
+    Case("DFT", (normal(2, 12, 1), None, np.asarray(1)), fixed=(2,), symbolic=False),
+    Case("DFT", (normal(1, 17, 2), None, np.asarray(1)), fixed=(2,), symbolic=False, label="chirp"),
+    Case(
+        "TfIdfVectorizer",
+        (np.array([[1, 2, 1, 2], [2, 2, 1, 0]]),),
+        {
+            "min_gram_length": 1,
+            "max_gram_length": 2,
+            "max_skip_count": 1,
+            "mode": "TF",
+            "ngram_counts": [0, 1],
+            "ngram_indexes": [0, 1, 2],
+            "pool_int64s": [2, 1, 2, 2, 1],
+        },
+    ),
 ]
 
 
@@ -80,7 +102,7 @@ def run_by_meaning(
 @pytest.mark.parametrize("target", ["generic", None])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_kernels_mean_what_they_compute(case: Case, target: str | None) -> None:
-    symbolic = case.op_type not in ("Conv", "MaxPool")
+    symbolic = case.symbolic and case.op_type not in ("Conv", "MaxPool")
     model, feeds = case.model(symbolic)
     program = compile_model(model, target=target, threads=1)
     expected = sx.evaluate(model, feeds)

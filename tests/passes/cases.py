@@ -1,7 +1,7 @@
 """Small models to run passes on, written in ONNX's text."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,22 @@ from sardonyx.passes.prepare_model import prepare_model
 from sardonyx.passes.remove_dead import remove_dead
 from sardonyx.passes.unit import Unit
 from sardonyx.passes.verify_result import random_feeds, same_values
+
+
+class Run(NamedTuple):
+    """What came of one pass on one model, whose results were equal before and after."""
+
+    name: str
+    changed: bool
+    symbolic: bool
+    """True where an input has an open size."""
+    inner: bool
+    """True where what changed lies in an inner graph."""
+    reasons: tuple[str, ...]
+
+
+RUNS: list[Run] = []
+"""Every run of a pass by these tests, for `tests.passes.coverage`."""
 
 
 def weights(name: str, *shape: int, scale: float = 0.1, positive: bool = False) -> str:
@@ -47,13 +63,42 @@ def run_pass(
     chosen = options or Options()
     twin = prepare_model(model, chosen, standard())
     (unit, *_) = make_units(twin, chosen, Knowledge(standard()), standard())
+    noted = []
     for step in passes:
-        step(unit)
+        before = _inner_operators(twin)
+        changed = step(unit)
+        noted.append((step.__name__, changed, before != _inner_operators(twin)))
         verify(twin)
     remove_dead(unit)
     verify(twin)
     same(model, twin)
+    symbolic = any(not isinstance(size, int) for value in twin.graph.inputs
+                   for size in getattr(value.declared, "shape", None) or ())  # fmt: skip
+    RUNS.extend(Run(name, changed, symbolic, inner, tuple(unit.reasons))
+                for name, changed, inner in noted)  # fmt: skip
     return twin, unit
+
+
+def run_function(
+    body: str, step: Callable[[Unit], bool], shape: tuple[int, ...] = (3,)
+) -> tuple[Model, Unit]:
+    """What a pass makes of a function `f (x) => (y)`, where no types are known; equal as well."""
+    sizes = ",".join(map(str, shape))
+    model = load_text(f"""<ir_version: 10, opset_import: ["": 21, "local": 1]>
+        g (float[{sizes}] z) => (float[{",".join("?" for _ in shape)}] o) {{ o = local.f(z) }}
+        <domain: "local", opset_import: ["": 21]> f (x) => (y) {{ {body} }}""")
+    twin = prepare_model(model, Options(), standard())
+    (_, unit) = make_units(twin, Options(), Knowledge(standard()), standard())
+    changed = step(unit)
+    verify(twin)
+    same(model, twin)
+    RUNS.append(Run(step.__name__, changed, True, False, tuple(unit.reasons)))
+    return twin, unit
+
+
+def _inner_operators(model: Model) -> list[tuple[str, int]]:
+    return [(node.op_type, len(node.inputs)) for graph in model.graphs()
+            if graph is not model.graph for node in graph.nodes]  # fmt: skip
 
 
 def same(model: Model, other: Model, seeds: Sequence[int] = (0, 1)) -> None:

@@ -19,6 +19,7 @@ COUNTS: dict[str, dict[str, int]] = {
     "distilbert": {"Attention": 1, "LayerNormalization": 2, "Gelu": 1},
     "vit": {"Attention": 1, "LayerNormalization": 2, "Gelu": 1},
     "swin": {"Attention": 2, "LayerNormalization": 5, "Gelu": 2},
+    "windows": {"Attention": 1},
     "whisper": {"Attention": 1, "LayerNormalization": 2, "Gelu": 1},
     "gpt2_prefill": {"Attention": 1, "LayerNormalization": 2, "Gelu": 1},
     "gpt2_decode": {"Attention": 1, "LayerNormalization": 2, "Gelu": 1},
@@ -66,6 +67,10 @@ def make_network(name: str, layers: int, hidden: int) -> Any:
                 image_size=16, patch_size=2, num_labels=3, mlp_ratio=2.0,
             )  # fmt: skip
             return vision.classifier(kinds.SwinForImageClassification(config), 16)
+        case "windows":
+            from tests.passes.window_network import window_network
+
+            return window_network(layers, hidden, heads)
         case "whisper":
             return language.whisper_tiny_encoder(kinds.WhisperConfig(
                 d_model=hidden, encoder_layers=layers, encoder_attention_heads=heads,

@@ -1,5 +1,7 @@
 """Constant folding."""
 
+import pytest
+
 from sardonyx.passes.fold_constants import fold_constants
 from sardonyx.passes.lift_constants import lift_constants
 from sardonyx.passes.options import Options
@@ -87,3 +89,12 @@ def test_a_node_that_fails_is_left_as_it_is() -> None:
                      "int64[1] s = {3}")  # fmt: skip
     model.graph.initializers[-1].tensor.set([4])
     assert operators(simplify(model)).count("Reshape") == 1
+
+
+def test_large_results_are_computed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "a = Exp(w) b = Neg(a) c = Abs(b) d = Add(a, c) p = Mul(x, d) y = Sub(p, c)"
+    model = model_of("(float[n,3] x) => (float[n,3] y)", body, weights("w", 3))
+    whole = becomes(model, ["Mul", "Sub"], fold_constants)
+    monkeypatch.setattr("sardonyx.passes.fold_constants._BATCH", 1)
+    turns = becomes(model, ["Mul", "Sub"], fold_constants)
+    assert len(turns.graph.initializers) == len(whole.graph.initializers) == 2

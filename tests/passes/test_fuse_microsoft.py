@@ -109,51 +109,6 @@ def test_products_that_do_not_fit(signature: str, body: str, reason: str) -> Non
     stays(model_of(signature, body, *more), reason, fuse_microsoft)
 
 
-EMBEDDED = "(int64[b,n] i, int64[b,n] t, int64[1,n] o) => (float[b,n,4] y)"
-TABLES = (weights("w", 3, 4), weights("s", 2, 4), weights("p", 5, 4), *NORM)
-EMBED = """
-  a = Gather(w, i) e = Gather(s, t) q = Gather(p, o) u = Add(a, e) v = Add(u, q)
-  y = LayerNormalization(v, g, c)
-"""
-
-
-def test_embeddings() -> None:
-    fuses(model_of(EMBEDDED, EMBED, *TABLES), "Cast", "Cast", "Cast", "EmbedLayerNormalization")
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (("int64[b,n] t", "int64[1,n] t"), "not of one shape"),
-        (("int64[1,n] o", "int64[1,1] o"), "another length"),
-    ],
-)
-def test_embeddings_that_do_not_fit(change: tuple[str, str], reason: str) -> None:
-    _, unit = run_pass(model_of(EMBEDDED.replace(*change), EMBED, *TABLES), fuse_microsoft)
-    assert any(reason in item for item in unit.reasons)
-
-
-HEADS = "(float[b,n,4] q, float[b,m,4] k, float[b,m,4] v, float[b,1,n,m] w) => (float[b,n,4] y)"
-ATTENTION = "y = Attention<q_num_heads=2, kv_num_heads=2, scale=0.3>(q, k, v, w)"
-
-
-def test_heads() -> None:
-    fuses(model_of(HEADS, ATTENTION, opset=23), "MultiHeadAttention")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        ("float[b,1,n,m] w", "bool[b,1,n,m] w"),
-        ("float[b,1,n,m] w", "float[n,m] w"),
-        ("scale=0.3", "is_causal=1"),
-    ],
-)
-def test_heads_that_do_not_fit(change: tuple[str, str]) -> None:
-    model = model_of(HEADS.replace(*change), ATTENTION.replace(*change), opset=23)
-    stays(model, "", fuse_microsoft)
-
-
 def test_subgraphs() -> None:
     model = model_of(
         "(bool k, float[2,4] x) => (float[2,4] y)",

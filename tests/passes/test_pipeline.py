@@ -44,6 +44,19 @@ def test_fixed_input_shapes() -> None:
     assert operators(simplify(model, dynamic=False)) == ["Neg", "Constant"]
 
 
+def test_fixed_dimensions() -> None:
+    signature = "(float[n,m] x, float[n,2] z) => (float[n,m] y, int64[2] s)"
+    model = model_of(signature, "t = Shape(z) s = Neg(t) y = Neg(x)")
+    fixed = simplify(model, free_dimensions={"n": 4}, verify=1)
+    assert operators(fixed) == ["Constant", "Neg"]
+    assert [str(value.type) for value in fixed.graph.inputs] == ["float[4,m]", "float[4,2]"]
+    assert str(fixed.graph.outputs[0].type) == "float[4,m]"
+    with pytest.raises(InputError, match="no input has a dimension 'k'"):
+        simplify(model, free_dimensions={"k": 4})
+    with pytest.raises(InputError, match="cannot have the size -1"):
+        simplify(model, free_dimensions={"n": -1})
+
+
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [

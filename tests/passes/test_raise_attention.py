@@ -4,7 +4,7 @@ import pytest
 
 from sardonyx.graph import Model
 from sardonyx.passes.raise_attention import raise_attention
-from tests.passes.cases import becomes, model_of, run_pass, stays, weights
+from tests.passes.cases import becomes, model_of, operators, run_pass, stays, weights
 
 QKV = "(float[b,2,n,4] q, float[b,2,m,4] k, float[b,2,m,4] v) => (float[b,2,n,4] y)"
 FIXED = QKV.replace("b,", "2,").replace("n,", "3,").replace("m,", "2,")
@@ -317,3 +317,64 @@ def test_constant_triangles() -> None:
     model = model_of(fixed, attention(mask="d = Add(c, w)"), HALF, added, opset=23)
     result = becomes(model, ["Attention"], raise_attention)
     assert result.graph.nodes[0].attribute("is_causal") == 1
+
+
+FOURS = "(float[6,2,4,4] q, float[6,2,4,4] k, float[6,2,4,4] v) => (float[6,2,4,4] y)"
+IN_WINDOWS = attention("c = Mul(a, h) s = Reshape(c, five) e = Add(s, w)", "d = Reshape(e, four)")
+SHAPES = ("int64[5] five = {-1, 3, 2, 4, 4}", "int64[4] four = {-1, 2, 4, 4}")
+
+
+@pytest.mark.parametrize(
+    ("batches", "shape", "before"),
+    [
+        (3, (1, 3, 1, 4, 4), ["Reshape"]),
+        (3, (3, 2, 4, 4), ["Reshape"]),
+        (6, (3, 1, 4, 4), ["Expand", "Reshape"]),
+        (6, (4, 4), ["Expand", "Reshape"]),
+    ],
+)
+def test_masks_of_windows(batches: int, shape: tuple[int, ...], before: list[str]) -> None:
+    signature = FOURS.replace("6,", f"{batches},")
+    model = model_of(signature, IN_WINDOWS, HALF, *SHAPES, weights("w", *shape), opset=23)
+    becomes(model, [*before, "Attention"], raise_attention)
+
+
+def test_masks_of_windows_in_any_number_of_batches() -> None:
+    signature = "(float[b,3,2,4,4] q5, float[b,3,2,4,4] k5, float[b,3,2,4,4] v5)"
+    split = " ".join(f"{name} = Reshape({name}5, four)" for name in "qkv")
+    model = model_of(f"{signature} => (float[c,2,4,4] y)", f"{split} {IN_WINDOWS}", HALF, *SHAPES,
+                     weights("w", 3, 1, 4, 4), opset=23)  # fmt: skip
+    made = ["Shape", "Div", "Concat", "Expand", "Reshape", "Attention"]
+    result, _ = run_pass(model, raise_attention)
+    assert operators(result)[-6:] == made
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("five = {-1, 3, 2, 4, 4}", "five = {-1, 3, 4, 2, 4}"),
+        ("five = {-1, 3, 2, 4, 4}", "five = {3, -1, 1, 8, 4}"),
+        ("w)", "w) y2 = Neg(s)"),
+        ("w)", "w) y2 = Neg(e)"),
+    ],
+)
+def test_windows_that_do_not_fit(change: tuple[str, str]) -> None:
+    shapes = [item.replace(*change) for item in SHAPES]
+    signature = FOURS.replace("y)", "y, float[?,?,?,?,?] y2)") if "y2" in change[1] else FOURS
+    body = IN_WINDOWS.replace("Add(s, w)", "Add(s, " + change[1] if "y2" in change[1] else
+                              "Add(s, w)")  # fmt: skip
+    model = model_of(signature, body, HALF, *shapes, "float w = {0.5}", opset=23)
+    stays(model, "", raise_attention)
+
+
+def test_windows_of_an_open_size() -> None:
+    signature = "(float[6,2,n,4] q, float[6,2,n,4] k, float[6,2,n,4] v, float[3,1,n,n] w)"
+    body = IN_WINDOWS.replace(
+        "s = Reshape(c, five)",
+        """z = Shape<start=2>(w)
+      f = Concat<axis=0>(five, z) g = Concat<axis=0>(four, z) s = Reshape(c, f)""",
+    )
+    shapes = "int64[3] five = {2, 3, 2}", "int64[2] four = {6, 2}"
+    model = model_of(f"{signature} => (float[6,2,n,4] y)", body.replace("(e, four)", "(e, g)"),
+                     HALF, *shapes, opset=23)  # fmt: skip
+    stays(model, "open size", raise_attention)

@@ -41,6 +41,19 @@ def test_a_model_that_does_not_run_says_so() -> None:
         simplify(model, verify=1)
 
 
+def test_larger_sizes_are_tried_where_the_model_needs_them() -> None:
+    body = "a = Identity(x) y = AveragePool<kernel_shape=[20]>(a)"
+    model = model_of("(float[1,1,n] x) => (float[1,1,m] y)", body)
+    assert len(simplify(model, verify=1).graph.nodes) == 1
+
+
+def test_sizes_that_would_be_too_large_are_not_tried() -> None:
+    body = "a = Identity(x) y = AveragePool<kernel_shape=[100]>(a)"
+    model = model_of("(float[n,n,n] x) => (float[n,n,m] y)", body)
+    with pytest.raises(InputError, match=r"does not run on random inputs.*fix open sizes"):
+        simplify(model, verify=1)
+
+
 @pytest.mark.parametrize(
     ("left", "right", "same"),
     [

@@ -33,10 +33,10 @@ from sardonyx.compiler.kernels.tile import (
 )
 from sardonyx.compiler.kernels.winograd import suits, winograd_calls
 from sardonyx.compiler.kernels.words import BYTES, pack_words
-from sardonyx.compiler.pages import let_go
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
+from sardonyx.format.pages import let_go
 from sardonyx.loops.build import nest
 from sardonyx.loops.nodes import (
     Binary,

@@ -32,10 +32,10 @@ from sardonyx.compiler.kernels.tile import (
     tile_statements,
 )
 from sardonyx.compiler.kernels.words import BYTES, gathered, pack_words, word_at, words_of
-from sardonyx.compiler.pages import let_go
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, remainder, symbol
 from sardonyx.dtypes import DataType
+from sardonyx.format.pages import let_go
 from sardonyx.loops.nodes import (
     Buffer,
     Constant,

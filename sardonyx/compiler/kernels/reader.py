@@ -219,8 +219,10 @@ class Reader:
 
     def reshaped(self, form: Reshape) -> Buffer:
         """The memory of what a reshape takes, seen in its shape."""
-        place = self.fusion.storage(form.source)
-        return dense(self.memory(place), form.dtype, form.shape)
+        strides = self.fusion.strides(form)
+        assert strides is not None
+        memory = self.memory(self.fusion.storage(form.source))
+        return Buffer(memory, form.dtype, form.shape, strides)
 
 
 def broadcast_index(form: Form, index: Index, shape: tuple[Size, ...]) -> Index:

@@ -11,28 +11,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.compiler.forms import EXPENSIVE
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, symbol
 from sardonyx.dtypes import DataType
-from sardonyx.loops.build import nest
+from sardonyx.loops.build import dense, nest
 from sardonyx.loops.nodes import (
     Binary,
     Cast,
     Dot,
     Guard,
     Kind,
+    Local,
     Loop,
     Read,
     Register,
     Statement,
+    Store,
+    Unary,
     Update,
     Value,
     dtype_of,
+    values_in,
 )
+from sardonyx.loops.rewrite import flattened
 
 Pixel = Callable[[Size, tuple[Size, ...], Size], Value]
 """An image's element at batch, place along spatial axes, and channel."""
-ACCUMULATORS = "acc"
+ACCUMULATORS, SUMS = "acc", "sums"
 ROW, VECTOR, LANE = "%r", "%c", "%l"
 
 
@@ -122,8 +128,26 @@ def tile_statements(
     return [
         Register(ACCUMULATORS, arithmetic.dtype, (tile.mr, tile.nr), 0, lanes=True),
         *nest(steps, over_tile(tile, (update,))),
-        *over_tile(tile, store(row, column)),
+        *_epilogue(tile, store(row, column), arithmetic.dtype),
     ]
+
+
+def _epilogue(tile: Tile, stores: tuple[Statement, ...], dtype: DataType) -> tuple[Statement, ...]:
+    """What is done with every vector of sums: from registers, or where it is long, in a loop.
+
+    A loop needs the sums in memory; but it stands once, and so can have its functions inside.
+    """
+    if not any(isinstance(item, Unary) and item.name in EXPENSIVE for item in values_in(stores)):
+        return over_tile(tile, stores)
+    kept = dense(SUMS, dtype, (tile.mr, tile.nr))
+    row, column = symbol(ROW), symbol(VECTOR) * tile.lanes + symbol(LANE)
+    keep = Store(kept, (row, column), accumulated(row, column, dtype))
+    vector = Loop(LANE, tile.lanes, flattened(stores, {}, {ACCUMULATORS: kept}), Kind.VECTOR)
+    return (
+        Local(SUMS, dtype, (tile.mr, tile.nr)),
+        *over_tile(tile, (keep,)),
+        *nest([(ROW, tile.mr), (VECTOR, tile.nv)], (vector,)),
+    )
 
 
 def over_tile(tile: Tile, body: tuple[Statement, ...]) -> tuple[Statement, ...]:

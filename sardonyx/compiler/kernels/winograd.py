@@ -67,7 +67,7 @@ LARGEST_BLOCK = 56
 """Patches of a block at most."""
 FEWEST_COLUMNS = 128
 """Columns of a task where nobody knows how many patches there will be."""
-SMALLEST = 32
+SMALLEST = 16
 """Channels on either side below which transforming costs more than it saves."""
 GROUP, BLOCK, PATCH, N, Y, X, INSIDE = "%g", "%block", "%p", "%n", "%y", "%x", "%inside"
 CHANNELS, PLACE, PANEL, TILE, START, CHUNK, K = (

@@ -11,11 +11,12 @@ from sardonyx.compiler.forms import (
     Trim,
     reshape,
     results,
+    transpose,
 )
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.sorting import Order, merge_sort
 from sardonyx.compiler.lowerings.request import Lowerings, Request
-from sardonyx.dims import Size, product, symbol
+from sardonyx.dims import product, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import constant, kernel, nest
 from sardonyx.loops.nodes import (
@@ -134,63 +135,49 @@ def compress(request: Request, x: Form, condition: Form, axis: int | None) -> Tr
 
 
 def unique(request: Request, x: Form, axis: int | None, sorted: int) -> tuple[Form | Trim, ...]:
-    """The different elements, where each stands first, which each is, and how often."""
-    if axis is not None and len(x.shape) != 1:
-        raise NotLowered("different slices along an axis have no native form")
+    """The different elements or slices, where each stands first, which each is, and how often."""
     if x.dtype in STORED or x.dtype is DataType.BOOL:
         raise NotLowered(f"the order of {x.dtype.text} has no native form")
-    size = product(x.shape)
+    place = 0 if axis is None else axis % len(x.shape)
+    data = reshape(x, (product(x.shape),)) if axis is None else x
+    order = (place, *(other for other in range(len(data.shape)) if other != place))
+    turned = transpose(data, order)
+    size, width = turned.shape[0], product(turned.shape[1:])
 
     def write(memories: Memories) -> Sequence[Kernel]:
-        return [_unique_kernel(memories, size, bool(sorted))]
+        return [_unique_kernel(memories, bool(sorted))]
 
-    rooms = (Room((size,), x.dtype), *(Room((size,), INT64) for _ in range(3)), COUNT)
+    rooms = (Room((size, width), x.dtype), *(Room((size,), INT64) for _ in range(3)), COUNT)
     pairs = tuple(Room((2, 1, size), dtype) for dtype in (x.dtype, INT64))
-    scratch = (*pairs, *(Room((size,), INT64) for _ in range(3)))
-    flat = reshape(x, (size,))
-    *made, count = results(Routine((flat,), rooms, write, size * 16, scratch))
+    scratch = (*pairs, *(Room((size,), INT64) for _ in range(4)))
+    rows = reshape(turned, (size, width))
+    *made, count = results(Routine((rows,), rooms, write, size * width * 16, scratch))
     values, first, inverse, counts = made
-    return Trim(values, count, 0), Trim(first, count, 0), inverse, Trim(counts, count, 0)
+    back = [order.index(other) for other in range(len(order))]
+    whole = transpose(reshape(values, turned.shape), back)
+    return Trim(whole, count, place), Trim(first, count, 0), inverse, Trim(counts, count, 0)
 
 
-def _unique_kernel(memories: Memories, size: Size, in_order: bool) -> Kernel:
-    """Sort, number the groups of elements alike, then go through elements as they stand.
+def _unique_kernel(memories: Memories, in_order: bool) -> Kernel:
+    """Sort, number the groups of rows alike, then go through rows as they stand.
 
     Ranks are the groups' numbers, or where the order of values does not count, the order in which
-    their first elements stand.
+    their first rows stand.
     """
     (source,), (values, first, inverse, counts, count) = memories.arguments, memories.results
-    keys, places, starts, lengths, ranks = memories.scratch
-    order, item, group, rank = Order(False), symbol("%item"), symbol("%group"), symbol("%rank")
-    fill = (
-        Store(keys, (0, 0, item), Load(source, (item,))),
-        Store(places, (0, 0, item), Whole(item)),
-    )
-    key = Load(keys, (symbol("%sorted"), 0, item))
-    former = Load(keys, (symbol("%sorted"), 0, symbol("%former")))
-    is_first = Binary("or", Binary("lt", Whole(item), _whole(1)), order.less(former, key))
-    place = symbol("%place")
-    numbered: tuple[Statement, ...] = (
-        Let("%former", Binary("max", Whole(item - 1), _whole(0))),
-        Let("%starts", Cast(is_first, INT64)),
-        Update("group", "add", Whole(symbol("%starts"))),
-        Let("%group", Read("group", INT64)),
-        Let("%place", Load(places, (symbol("%sorted"), 0, item))),
-        Guard(0, symbol("%starts"), (
-            Store(starts, (group,), Whole(place)), Store(lengths, (group,), _whole(0)),
-        )),
-        Store(lengths, (group,), Binary("add", Load(lengths, (group,)), _whole(1))),
-        Store(inverse, (place,), Whole(group)),
-    )  # fmt: skip
+    _, _, starts, lengths, ranks, _ = memories.scratch
+    (size, width), item = source.shape, symbol("%item")
+    group, rank, column = symbol("%group"), symbol("%rank"), symbol("%column")
     next_rank = Whole(group) if in_order else Read("next", INT64)
     is_start = Binary("eq", Load(starts, (group,)), Whole(item))
+    copy = Store(values, (rank, column), Load(source, (item, column)))
     told: tuple[Statement, ...] = (
         Let("%group", Load(inverse, (item,))),
         Let("%starts", Cast(is_start, INT64)),
         Guard(0, symbol("%starts"), (
             Let("%rank", next_rank),
             Store(ranks, (group,), Whole(rank)),
-            Store(values, (rank,), Load(source, (item,))),
+            Loop("%column", width, (copy,)),
             Store(first, (rank,), Whole(item)),
             Store(counts, (rank,), Load(lengths, (group,))),
             Update("next", "add", _whole(1)),
@@ -198,15 +185,61 @@ def _unique_kernel(memories: Memories, size: Size, in_order: bool) -> Kernel:
         Store(inverse, (item,), Load(ranks, (group,))),
     )  # fmt: skip
     body: list[Statement] = [
-        Loop("%item", size, fill),
-        *merge_sort(keys, places, 0, size, order, ascending=True),
+        *_sorted_rows(memories),
         Register("group", INT64, (), -1),
         Register("next", INT64, (), 0),
-        Loop("%item", size, numbered),
+        Register("differs", INT64, (), 0),
+        Loop("%item", size, _numbered(memories)),
         Loop("%item", size, told),
         Store(count, (0,), Read("next", INT64)),
     ]
     return kernel(body)
+
+
+def _sorted_rows(memories: Memories) -> tuple[Statement, ...]:
+    """The places of rows in their order: sorted by each column, the last one first."""
+    (source,), (keys, places, *_, order) = memories.arguments, memories.scratch
+    (size, width), item, place = source.shape, symbol("%item"), symbol("%place")
+    fill = (
+        Let("%place", Load(order, (item,))),
+        Store(keys, (0, 0, item), Load(source, (place, width - 1 - symbol("%column")))),
+        Store(places, (0, 0, item), Whole(place)),
+    )
+    keep = Store(order, (item,), Load(places, (symbol("%sorted"), 0, item)))
+    once = (
+        Loop("%item", size, fill),
+        *merge_sort(keys, places, 0, size, Order(False), ascending=True),
+        Loop("%item", size, (keep,)),
+    )
+    start = Store(order, (item,), Whole(item))
+    return Loop("%item", size, (start,)), Loop("%column", width, once)
+
+
+def _numbered(memories: Memories) -> tuple[Statement, ...]:
+    """A row in its order gets the number of its group, a new one where it differs."""
+    (source,), inverse = memories.arguments, memories.results[2]
+    _, _, starts, lengths, _, order = memories.scratch
+    item, group, place = symbol("%item"), symbol("%group"), symbol("%place")
+    here, before = (Load(source, (at, symbol("%column"))) for at in (place, symbol("%former")))
+    less = Order(False).less
+    apart = Binary("or", less(before, here), less(here, before))
+    is_first = Binary("or", Binary("lt", Whole(item), _whole(1)),
+                      Binary("gt", Read("differs", INT64), _whole(0)))  # fmt: skip
+    return (
+        Let("%before", Binary("max", Whole(item - 1), _whole(0))),
+        Let("%former", Load(order, (symbol("%before"),))),
+        Let("%place", Load(order, (item,))),
+        Update("differs", "set", _whole(0)),
+        Loop("%column", source.shape[1], (Update("differs", "max", Cast(apart, INT64)),)),
+        Let("%starts", Cast(is_first, INT64)),
+        Update("group", "add", Whole(symbol("%starts"))),
+        Let("%group", Read("group", INT64)),
+        Guard(0, symbol("%starts"), (
+            Store(starts, (group,), Whole(place)), Store(lengths, (group,), _whole(0)),
+        )),
+        Store(lengths, (group,), Binary("add", Load(lengths, (group,)), _whole(1))),
+        Store(inverse, (place,), Whole(group)),
+    )  # fmt: skip
 
 
 def _whole(number: int) -> Value:

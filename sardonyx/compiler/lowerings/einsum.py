@@ -1,8 +1,9 @@
 """Einsum as products of pairs: axes turned and merged to matrices, the product, and axes again."""
 
 from sardonyx.compiler.forms import (
+    Axis,
     Form,
-    NotLowered,
+    View,
     fold,
     reshape,
     squeeze,
@@ -20,13 +21,15 @@ def einsum(request: Request, *inputs: Form, equation: str) -> Form:
     """Sums of products over the indices an equation names."""
     parsed = Equation.parse(equation)
     hidden = _hidden_letters(parsed, inputs)
-    terms = [
+    named = [
         _letters(term, len(x.shape), hidden)
         for term, x in zip(parsed.operands, inputs, strict=True)
     ]
+    pairs = [_diagonal(request, x, term) for x, term in zip(inputs, named, strict=True)]
+    terms = [term for _, term in pairs]
     output = parsed.output.replace(_DOTS, hidden)
-    result, letters = inputs[0], terms[0]
-    for position, (x, other) in enumerate(zip(inputs[1:], terms[1:], strict=True), 2):
+    result, letters = pairs[0]
+    for position, (x, other) in enumerate(pairs[1:], 2):
         later = set(output).union(*terms[position:])
         result, letters = _pair(request, result, letters, x, other, later)
     return _arranged(result, letters, output)
@@ -46,10 +49,19 @@ def _hidden_letters(parsed: Equation, inputs: tuple[Form, ...]) -> str:
 
 def _letters(term: str, rank: int, hidden: str) -> str:
     count = rank - len(term.replace(_DOTS, ""))
-    letters = term.replace(_DOTS, hidden[len(hidden) - count :])
-    if len(set(letters)) < len(letters):
-        raise NotLowered("an index that one input has twice has no native form")
-    return letters
+    return term.replace(_DOTS, hidden[len(hidden) - count :])
+
+
+def _diagonal(request: Request, x: Form, letters: str) -> tuple[Form, str]:
+    """Elements at which an index that an input has several times is the same."""
+    kept = "".join(dict.fromkeys(letters))
+    if kept == letters:
+        return x, letters
+    sizes: dict[str, Size] = {}
+    for letter, size in zip(letters, x.shape, strict=True):
+        sizes[letter] = request.agree(sizes.get(letter, size), size)
+    axes = tuple(Axis(kept.index(letter)) for letter in letters)
+    return View(tuple(sizes[letter] for letter in kept), x.dtype, x, axes), kept
 
 
 def _summed(x: Form, letters: str, kept: set[str]) -> tuple[Form, str]:

@@ -152,6 +152,7 @@ LOWERINGS: Lowerings = {
     ("", "Tile"): tiled,
     ("", "ConstantOfShape"): filled,
     ("", "Identity"): same,
+    ("", "OptionalGetElement"): same,
     ("", "Dropout"): lambda request, x, *_, **__: _inference_only(request, x),
     ("", "Reshape"): reshaped,
     ("", "Flatten"): reshaped,
@@ -167,7 +168,8 @@ LOWERINGS: Lowerings = {
 
 
 def _inference_only(request: Request, x: Form) -> Form | tuple[Form, Form]:
-    if request.given(2) and bool(request.constant(2, "whether it trains").reshape(-1)[0]):
-        raise NotLowered("training has no native form")
+    trains = request.given(2) and bool(request.constant(2, "whether it trains").reshape(-1)[0])
+    if trains and not (request.given(1) and request.constant(1, "the ratio").reshape(-1)[0] == 0):
+        raise NotLowered("random numbers are drawn in the order of the reference")
     mask = expand(number(True, DataType.BOOL), x.shape)
     return x if len(request.outputs) < 2 else (x, mask)

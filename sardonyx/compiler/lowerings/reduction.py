@@ -180,17 +180,32 @@ def instance_normalization(
 
 def batch_normalization(
     request: Request, x: Form, scale: Form, bias: Form, mean: Form, variance: Form, *,
-    epsilon: float, training_mode: int, **_: float,
-) -> Form:  # fmt: skip
-    """A scale and an offset for each channel."""
-    if training_mode or len(request.outputs) > 1:
-        raise NotLowered("training has no native form")
+    epsilon: float, momentum: float, training_mode: int,
+) -> tuple[Form, ...]:  # fmt: skip
+    """A scale and an offset for each channel, by given statistics or by those of the batch."""
     if len({item.dtype for item in (x, scale, bias, mean, variance)}) > 1:
         raise NotLowered("mixed precision has no native form")
-    shape = (-1, *[1] * (len(x.shape) - 2))
-    parts = [reshape(item, (item.shape[0], *shape[1:])) for item in (scale, bias, mean, variance)]
-    factor = parts[0] * unary("rsqrt", parts[3] + number(epsilon, x.dtype))
-    return (x - parts[2]) * factor + parts[1]
+    shape = (scale.shape[0], *[1] * (len(x.shape) - 2))
+    factor, offset, middle, spread = (
+        reshape(item, shape) for item in (scale, bias, mean, variance)
+    )
+    running = mean, variance
+    if training_mode:
+        if len(x.shape) < 2:
+            raise NotLowered("training without channels has no native form")
+        axes = [axis for axis in range(len(x.shape)) if axis != 1]
+        middle = _mean(x, axes)
+        spread = _mean((x - middle) * (x - middle), axes)
+        running = (
+            _moved(mean, middle, momentum), _moved(variance, spread, momentum),
+        )  # fmt: skip
+    slope = factor * unary("rsqrt", spread + number(epsilon, x.dtype))
+    return (x - middle) * slope + offset, *running
+
+
+def _moved(before: Form, found: Form, momentum: float) -> Form:
+    """A statistic on its way from what it was to what a batch says."""
+    return before * momentum + reshape(found, before.shape) * (1 - momentum)
 
 
 def local_response(

@@ -60,12 +60,14 @@ class Request:
 
     def told(self, *positions: int) -> tuple[Size, ...]:
         """The shape of the first output, which inputs at some positions tell if nothing else."""
-        shape = self.shape()
-        if not {name for size in shape for name in symbols(size)} <= set(self.bound):
+        shape = self.outputs[0].shape
+        sizes: Sequence[Size | None] = (None,) if shape is None else shape
+        names = {name for size in sizes for name in _names(size)}
+        if not names <= set(self.bound):
             for position in positions:
                 if self.given(position):
                     self.constant(position, "what tells its shape")
-        return shape
+        return self.shape()
 
     def sizes(self, position: int, what: str) -> list[Size]:
         """The elements of an integer input, numbers or sizes that are known when the node runs."""
@@ -95,6 +97,11 @@ class Request:
         if value is None:
             value = self.constants[position]
         return None if value is None else np.asarray(value)
+
+
+def _names(size: Size | None) -> frozenset[str]:
+    """The names a size depends on; one that nothing tells where it is not known."""
+    return frozenset([""]) if size is None else symbols(size)
 
 
 Lowering = Callable[..., Form | Trim | Sequence[Form | Trim]]

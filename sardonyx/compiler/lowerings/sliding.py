@@ -1,33 +1,44 @@
 """What slides over the spatial axes of images: convolutions and pooling windows."""
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import (
+    Axis,
     Convolution,
     Form,
+    Join,
     NotLowered,
     Source,
+    View,
     Window,
     constant,
     expand,
+    iota,
     number,
     reshape,
     squeeze,
+    take,
     transpose,
     unary,
     unsqueeze,
 )
 from sardonyx.compiler.lowerings.contraction import matrix_product
+from sardonyx.compiler.lowerings.peaks import peaks
 from sardonyx.compiler.lowerings.pointwise import power_of
 from sardonyx.compiler.lowerings.request import Lowerings, Request
-from sardonyx.dims import Size
+from sardonyx.dims import Size, ceil_divide
 from sardonyx.dtypes import DataType
 from sardonyx.ops.convolution import spread_sizes
 
 Ints = tuple[int, ...]
+MOST_OVERLAPS = 64
+"""Blocks that are added up for one element of a transposed convolution."""
 
 
 def convolved(
@@ -71,6 +82,11 @@ def transposed_convolution(
     apart = shape[2:] == tuple(size * step for size, step in zip(sizes, steps, strict=True))
     if apart and kernel == steps and group == 1 and not any(cut) and {*spread} == {1}:
         return biased(_blocks(request, image, weights, shape), bias)
+    reaches = [range(-(-size // step)) for size, step in zip(kernel, steps, strict=True)]
+    few = math.prod(map(len, reaches)) <= MOST_OVERLAPS and min(cut) >= 0
+    simple = group in (1, shape[1]) and {*spread} == {1} and math.prod(steps) > 1
+    if few and simple and (group == 1 or weights.shape[0] == group):
+        return biased(_overlapped(request, image, weights, group, steps, cut, reaches), bias)
     begins, ends = [], []
     for axis in range(rank):
         reach = (kernel[axis] - 1) * spread[axis]
@@ -110,24 +126,103 @@ def _with_axis(weights: Form) -> Form:
 
 def _turned_filters(weights: Form, group: int) -> Form:
     """[C, M / groups, ...] -> [M, C / groups, ...], every filter from its end."""
-    if not isinstance(weights, Source) or weights.constant is None:
-        raise NotLowered("weights that are not constant have no native form here")
-    array = weights.constant
+    if isinstance(weights, Source) and weights.constant is not None:
+        return constant(_turned_array(weights.constant, group))
+    channels, columns, *kernel = weights.shape
+    parts = reshape(weights, (group, channels // group, columns, *kernel))
+    places = [Axis(0), Axis(2), Axis(1)]
+    places += [Axis(3 + axis, size - 1, -1) for axis, size in enumerate(kernel)]
+    shape = (group, columns, channels // group, *kernel)
+    turned = View(shape, weights.dtype, parts, tuple(places))
+    return reshape(turned, (group * columns, channels // group, *kernel))
+
+
+def _turned_array(array: NDArray[Any], group: int) -> NDArray[Any]:
     channels, columns, *kernel = array.shape
     parts = array.reshape(group, channels // group, columns, *kernel).swapaxes(1, 2)
     turned = np.flip(parts, tuple(range(3, parts.ndim)))
-    return constant(np.ascontiguousarray(turned.reshape(group * columns, -1, *kernel)))
+    return np.ascontiguousarray(turned.reshape(group * columns, -1, *kernel))
 
 
 def _blocks(request: Request, image: Form, weights: Form, shape: tuple[Size, ...]) -> Form:
-    """Filters that do not overlap: a matrix product gives a block for each element."""
+    """Filters that do not overlap: matrix products give a block for each element.
+
+    There is one for each row of a filter, so that results lie as pixels of the image do: with
+    channels last, [N, H, kh, W, kw, M] is an image of H * kh by W * kw.
+    """
     rank = len(image.shape) - 2
     channels, columns, *kernel = weights.shape
     pixels = transpose(image, (0, *range(2, rank + 2), 1))
-    flat = reshape(weights, (channels, math.prod((columns, *kernel))))
-    made = reshape(matrix_product(request, pixels, flat), (*pixels.shape[:-1], columns, *kernel))
-    pairs = [axis for place in range(rank) for axis in (1 + place, rank + 2 + place)]
-    return reshape(transpose(made, (0, rank + 1, *pairs)), shape)
+    rows = [2 * axis for axis in range(1, rank)]
+    turned = transpose(weights, (*range(2, rank + 1), 0, rank + 1, 1))
+    filters = reshape(turned, (*kernel[:-1], channels, kernel[-1] * columns))
+    between = [axis for axis in range(2 * rank - 1) if axis not in rows]
+    made = matrix_product(request, unsqueeze(pixels, rows), unsqueeze(filters, between))
+    return transpose(
+        reshape(made, (shape[0], *shape[2:], columns)), (0, rank + 1, *range(1, rank + 1))
+    )
+
+
+def _overlapped(
+    request: Request, image: Form, weights: Form, group: int, steps: Ints, cut: Sequence[int],
+    reaches: Sequence[range],
+) -> Form:  # fmt: skip
+    """Each element gives a block of the result; blocks that overlap are added.
+
+    The result's places along an axis are taken apart into whole steps and what is left, so that a
+    block's element lies at the same distance for all of them; channels lie side by side.
+    """
+    shape = request.shape()
+    block = _block_of(request, image, weights, group)
+    counts = [
+        ceil_divide(size + begin, step)
+        for size, begin, step in zip(shape[2:], cut, steps, strict=True)
+    ]
+    pairs = [size for pair in zip(counts, steps, strict=True) for size in pair]
+    spread = (shape[0], *pairs, shape[1])
+    first, *places, channel = (iota(spread, axis) for axis in range(len(spread)))
+    total: Form | None = None
+    for back in itertools.product(*reaches):
+        met = [place - more for place, more in zip(places[::2], back, strict=True)]
+        taps = [
+            place + more * step for place, more, step in zip(places[1::2], back, steps, strict=True)
+        ]
+        term = block([first, *met], taps, channel)
+        total = term if total is None else total + term
+    assert total is not None
+    sizes = [count * step for count, step in zip(counts, steps, strict=True)]
+    whole = reshape(total, (shape[0], *sizes, shape[1]))
+    axes = (Axis(0), *(Axis(2 + axis, begin) for axis, begin in enumerate(cut)), Axis(1))
+    return View(shape, image.dtype, whole, axes)
+
+
+def _block_of(
+    request: Request, image: Form, weights: Form, group: int
+) -> Callable[[list[Form], list[Form], Form], Form]:
+    """What an element adds to the result, for its place, a tap of the filter and a channel.
+
+    Where channels are filtered each for itself that is a product; else a matrix product gives it.
+    """
+    rank = len(image.shape) - 2
+    channels, columns, *kernel = weights.shape
+    pixels = transpose(image, (0, *range(2, rank + 2), 1))
+    if group > 1:
+        copy = Join(pixels.shape, image.dtype, (pixels,), 0)
+        filters = squeeze(_channels_last(weights, 0), [0])
+        return lambda place, tap, channel: (
+            take(copy, [*place, channel]) * take(filters, [*tap, channel])
+        )
+    flat = reshape(_channels_last(weights), (channels, math.prod((*kernel, columns))))
+    blocks = reshape(matrix_product(request, pixels, flat), (*pixels.shape[:-1], *kernel, columns))
+    return lambda place, tap, channel: take(blocks, [*place, *tap, channel])
+
+
+def _channels_last(weights: Form, axis: int = 1) -> Form:
+    """[C, M, ...] with one of the channels behind all other axes."""
+    if isinstance(weights, Source) and weights.constant is not None:
+        return constant(np.ascontiguousarray(np.moveaxis(weights.constant, axis, -1)))
+    rest = [other for other in range(len(weights.shape)) if other != axis]
+    return transpose(weights, (*rest, axis))
 
 
 def biased(result: Form, bias: Form | None) -> Form:
@@ -139,15 +234,14 @@ def biased(result: Form, bias: Form | None) -> Form:
 def max_pool(
     request: Request, image: Form, *, auto_pad: str, ceil_mode: int, dilations: Ints | None,
     kernel_shape: Ints, pads: Ints | None, storage_order: int, strides: Ints | None,
-) -> Form:  # fmt: skip
-    """The largest element in a window."""
-    if len(request.outputs) > 1:
-        raise NotLowered("where the largest elements lie has no native form")
+) -> Form | tuple[Form, ...]:  # fmt: skip
+    """The largest element in a window, and where it lies."""
     lowest = -math.inf if image.dtype.is_float else int(np.iinfo(image.dtype.numpy).min)
-    return _window(
+    window, _, _ = _window(
         request, image, "max", lowest, auto_pad=auto_pad, dilations=dilations,
         kernel_shape=kernel_shape, pads=pads, strides=strides,
-    )[0]  # fmt: skip
+    )  # fmt: skip
+    return window if len(request.outputs) < 2 else peaks(window, bool(storage_order))
 
 
 def average_pool(

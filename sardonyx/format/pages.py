@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.format.storage import ExternalData, RawData
+from sardonyx.graph import Tensor
+
 
 def let_go(array: NDArray[Any]) -> None:
     """Let the system take back memory of an array in a mapped file; a later read brings it back.
@@ -25,3 +28,15 @@ def let_go(array: NDArray[Any]) -> None:
     length = (begin + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - start
     if length > 0:
         mapped.madvise(mmap.MADV_DONTNEED, start, length)
+
+
+def let_go_tensor(tensor: Tensor) -> None:
+    """The same for the elements of a tensor, wherever they are.
+
+    >>> let_go_tensor(Tensor(np.zeros(3)))
+    """
+    data = tensor.data
+    if isinstance(data, RawData):
+        let_go(np.frombuffer(data.buffer, np.uint8))
+    elif isinstance(data, ExternalData) and "checksum" not in dict(data.entries):
+        let_go(np.frombuffer(data.buffer(tensor), np.uint8))
