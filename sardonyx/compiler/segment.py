@@ -74,6 +74,10 @@ class Segment:
         self._dtypes = [data_type(number).numpy for number in image.dtypes]
         self._constants = [constants[number] for number in image.constants]
         self._bases = np.array(image.bases, np.int64)
+        if max(image.offsets, default=0) > MOST_BYTES:
+            raise EvaluationError(
+                f"results would take {max(image.offsets)} bytes or more", hint="check the model"
+            )
         self._offsets = np.array(image.offsets, np.int64)
         self._positions = np.array(image.positions, np.int64)
         self._chosen = np.array(image.chosen, np.int64)

@@ -165,6 +165,7 @@ def run_batch(start: int, count: int) -> list[str]:
         os.close(reader)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         warnings.simplefilter("ignore")
+        guard_segments()
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, 2)
         with os.fdopen(writer, "w", buffering=1) as out:
@@ -196,7 +197,6 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0)
     given = parser.parse_args()
     cases("node")
-    guard_segments()
     problems = 0
     for start in range(given.start, given.start + given.count, BATCH):
         size = min(BATCH, given.start + given.count - start)
