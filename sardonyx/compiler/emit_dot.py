@@ -1,6 +1,5 @@
 """Sums of products of the parts of words in every lane: four of bytes, or two of bfloat16."""
 
-import platform
 from typing import Any
 
 from sardonyx.compiler import emit_ir as ir
@@ -10,17 +9,27 @@ _PAIRS = {
     4: "llvm.x86.sse2.pmadd.wd",
     8: "llvm.x86.avx2.pmadd.wd",
     16: "llvm.x86.avx512.pmaddw.d.512",
-} if platform.machine() in ("x86_64", "AMD64") else {}  # fmt: skip
-"""By lanes: products of int16, two and two added to an int32."""
+}
+"""On x86-64, by lanes: products of int16, two and two added to an int32."""
+_PAIR_SUMS = {
+    ("vdpbf16ps", 16): "llvm.x86.avx512bf16.dpbf16ps.512",
+    ("bfdot", 4): "llvm.aarch64.neon.bfdot.v4f32.v8bf16",
+}
+"""By instruction and lanes: products of bfloat16, two and two added to a float32."""
 
 
 def emit_dot(b: ir.IRBuilder, left: Any, right: Any, total: Any) -> Any:
     """`total` plus the products of left's bytes, without sign, by right's, with sign."""
     lanes = left.type.count if isinstance(left.type, ir.VectorType) else 1
-    if lanes == 16 and b.module.dots:
-        name = "llvm.x86.avx512.vpdpbusd.512"
-        function = declare(b.module, name, left.type, [left.type] * 3)
-        return b.call(function, [total, left, right])
+    match b.module.dots, lanes:
+        case "vpdpbusd", 16:
+            name = "llvm.x86.avx512.vpdpbusd.512"
+            function = declare(b.module, name, left.type, [left.type] * 3)
+            return b.call(function, [total, left, right])
+        case "usdot", 4:
+            return _neon_dot(b, "usdot", left, right, total)
+        case "sdot", 4:
+            return _signed_dot(b, left, right, total)
     for part in range(2):
         total = b.add(total, _pairs(b, _low(b, left, part), _signed(b, right, part), lanes))
     return total
@@ -29,15 +38,35 @@ def emit_dot(b: ir.IRBuilder, left: Any, right: Any, total: Any) -> Any:
 def emit_pairs(b: ir.IRBuilder, left: Any, right: Any, total: Any) -> Any:
     """`total` plus the products of both bfloat16 of left and right, in float32."""
     lanes = left.type.count if isinstance(left.type, ir.VectorType) else 1
-    if lanes == 16 and b.module.pairs:
+    name = _PAIR_SUMS.get((b.module.pairs, lanes))
+    if name is not None:
         halves = ir.VectorType(ir.BrainType(), 2 * lanes)
-        name = "llvm.x86.avx512bf16.dpbf16ps.512"
         function = declare(b.module, name, total.type, [total.type, halves, halves])
         return b.call(function, [total, b.bitcast(left, halves), b.bitcast(right, halves)])
     for part in range(2):
         factors = [_float(b, word, part, total.type) for word in (left, right)]
         total = intrinsic(b, "llvm.fmuladd", *factors, total)
     return total
+
+
+def _neon_dot(b: ir.IRBuilder, name: str, left: Any, right: Any, total: Any) -> Any:
+    """`total` plus products of bytes, by an instruction of aarch64."""
+    parts = ir.VectorType(ir.IntType(8), 4 * left.type.count)
+    types = [total.type, parts, parts]
+    function = declare(b.module, f"llvm.aarch64.neon.{name}.v4i32.v16i8", total.type, types)
+    return b.compute(function, [total, b.bitcast(left, parts), b.bitcast(right, parts)])
+
+
+def _signed_dot(b: ir.IRBuilder, left: Any, right: Any, total: Any) -> Any:
+    """The same where both factors of an instruction have signs.
+
+    Left less 128 has one; what that takes away is 128 times the sum of right's bytes, which does
+    not depend on left, so that a tile computes it once for all its rows.
+    """
+    zero, ones = splat(right.type, 0), splat(right.type, 0x01010101)
+    taken = b.shl(_neon_dot(b, "sdot", ones, right, zero), splat(right.type, 7))
+    less = b.xor(left, splat(left.type, 0x80808080))
+    return b.add(_neon_dot(b, "sdot", less, right, total), taken)
 
 
 def _float(b: ir.IRBuilder, word: Any, part: int, type_: Any) -> Any:
@@ -65,7 +94,7 @@ def _signed(b: ir.IRBuilder, word: Any, part: int) -> Any:
 def _pairs(b: ir.IRBuilder, left: Any, right: Any, lanes: int) -> Any:
     """Products of both int16 of two words, added."""
     halves = ir.VectorType(ir.IntType(16), 2 * lanes)
-    if lanes in _PAIRS:
+    if b.module.machine == "x86_64" and lanes in _PAIRS:
         function = declare(b.module, _PAIRS[lanes], left.type, [halves, halves])
         return b.call(function, [b.bitcast(word, halves) for word in (left, right)])
     sixteen = splat(left.type, 16)

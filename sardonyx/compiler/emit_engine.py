@@ -10,6 +10,9 @@ from llvmlite.binding import ffi
 
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.forks import FORKS
+from sardonyx.compiler.link import LINKS
+from sardonyx.compiler.processors import MACHINE
+from sardonyx.compiler.relocations import MACHINES
 from sardonyx.compiler.targets import Target
 from sardonyx.errors import UnsupportedError
 
@@ -131,6 +134,10 @@ def _processor(target: Target) -> tuple[str, str]:
 
 def _machine(target: Target) -> Any:
     cpu, features = _processor(target)
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=features, opt=3, jit=True
-    )
+    machine = target.machine or MACHINE
+    if machine == MACHINE:
+        kind = llvm.Target.from_default_triple()
+    else:
+        kind = llvm.Target.from_triple(f"{machine}-unknown-linux-gnu")
+    model = MACHINES[machine].model if LINKS else "jitdefault"
+    return kind.create_target_machine(cpu=cpu, features=features, opt=3, codemodel=model, jit=True)

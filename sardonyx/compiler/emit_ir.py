@@ -136,12 +136,12 @@ class Function(Value):
 
 
 class Module:
-    """Functions by name, and of their target: its lanes, and which sums of products it has."""
+    """Functions by name, and of their target: its lanes, machine and sums of products."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
         self.lanes = 0
-        self.dots = self.pairs = False
+        self.machine = self.dots = self.pairs = ""
         self.globals: dict[str, Function] = {}
 
     def __str__(self) -> str:

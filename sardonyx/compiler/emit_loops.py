@@ -27,6 +27,7 @@ from sardonyx.compiler.emit_values import (
     is_float,
     neutral,
 )
+from sardonyx.compiler.processors import MACHINE
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
@@ -72,6 +73,7 @@ LINE = 64
 def emit_kernel(module: ir.Module, name: str, kernel: Kernel, target: Target) -> ir.Function:
     """Define a function in a module, which remembers what its target has."""
     lanes = module.lanes = target.lanes
+    module.machine = target.machine or MACHINE
     module.dots, module.pairs = target.dots, target.pairs
     signature = ir.FunctionType(ir.VoidType(), [I64.as_pointer(), I64, I64, I64])
     function = ir.Function(module, signature, name)

@@ -10,7 +10,6 @@ Who waits spins for a moment, then sleeps; a worker that finds itself on the cal
 leaves for another, since there they would only hold up each other.
 """
 
-import platform
 from dataclasses import dataclass
 from functools import cache
 
@@ -18,14 +17,15 @@ import llvmlite.binding as llvm
 
 from sardonyx.compiler.forks import FORKS
 from sardonyx.compiler.pool_record import SLOTS
-from sardonyx.compiler.processors import SHARES
+from sardonyx.compiler.processors import MACHINE, SHARES
+from sardonyx.compiler.relocations import MACHINES
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """What differs among processors: the text that says it in LLVM's words."""
 
-    triple: str
+    machine: str
     futex: int
     declarations: str
     pause: str
@@ -35,7 +35,7 @@ class Dialect:
 
 DIALECTS = {
     "x86_64": Dialect(
-        "x86_64-unknown-linux-gnu",
+        "x86_64",
         202,
         "declare void @llvm.x86.sse2.pause()\n"
         "declare void @llvm.x86.sse.stmxcsr(ptr)\n"
@@ -45,7 +45,7 @@ DIALECTS = {
         "call void @llvm.x86.sse.ldmxcsr(ptr %modes)",
     ),
     "aarch64": Dialect(
-        "aarch64-unknown-linux-gnu",
+        "aarch64",
         98,
         "declare void @llvm.aarch64.isb(i32)\n"
         "declare i64 @llvm.aarch64.get.fpcr()\n"
@@ -57,7 +57,7 @@ DIALECTS = {
 }
 """By the machine's name, for Linux."""
 
-HOST = DIALECTS[platform.machine()] if SHARES else None
+HOST = DIALECTS[MACHINE] if SHARES else None
 """What this machine speaks; None where callers work alone."""
 
 _TEXT = r"""
@@ -465,5 +465,7 @@ def emit_pool(dialect: Dialect | None = HOST) -> bytes:
         llvm.initialize_native_asmprinter()
         parsed = llvm.parse_assembly(pool_text(dialect))
         parsed.verify()
-        machine = llvm.Target.from_triple(dialect.triple).create_target_machine(opt=0, jit=True)
+        kind = llvm.Target.from_triple(f"{dialect.machine}-unknown-linux-gnu")
+        model = MACHINES[dialect.machine].model
+        machine = kind.create_target_machine(opt=0, codemodel=model, jit=True)
         return bytes(machine.emit_object(parsed))

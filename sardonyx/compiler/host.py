@@ -1,13 +1,26 @@
 """The processor that the program runs on, told without LLVM where the system tells it."""
 
-import platform
+import ctypes
+import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from sardonyx.compiler.processors import MACHINE
 from sardonyx.compiler.targets import Target, choose_target
 
 _LINUX = Path("/proc/cpuinfo")
+_IDENTITY = (
+    "vendor_id", "cpu family", "model", "stepping", "model name",
+    "CPU implementer", "CPU variant", "CPU part", "CPU revision",
+)  # fmt: skip
+"""What Linux calls the facts that tell processors apart, on x86-64 and on aarch64."""
+_CAPABILITIES = {
+    16: {1: "neon", 8: "lse", 10: "fullfp16", 20: "dotprod", 22: "sve"},
+    26: {1: "sve2", 13: "i8mm", 14: "bf16"},
+}
+"""On aarch64: by the number of a word that Linux hands every process, what its bits mean."""
 
 
 @cache
@@ -18,8 +31,10 @@ def host_features() -> frozenset[str]:
     True
     """
     flags = _told().get("flags")
-    if platform.machine() == "x86_64" and flags:
+    if MACHINE == "x86_64" and flags:
         return frozenset(map(_llvm_word, flags.split()))
+    if MACHINE == "aarch64" and sys.platform == "linux":
+        return frozenset(_capabilities())
     from sardonyx.compiler.emit_engine import llvm_features
 
     return llvm_features()
@@ -34,9 +49,8 @@ def host_target(name: str | None = None) -> Target:
 def host_identity() -> tuple[str, ...]:
     """What tells this kind of processor from others that code may be made for."""
     told = _told()
-    words = ("vendor_id", "cpu family", "model", "stepping", "model name", "flags")
-    features = () if "flags" in told else sorted(host_features())
-    return (platform.machine(), *(told.get(word, "") for word in words), *features)
+    words = (told.get(word, "") for word in _IDENTITY)
+    return (MACHINE, *words, *sorted(host_features()))
 
 
 @cache
@@ -58,6 +72,15 @@ def _told() -> dict[str, str]:
     first = _LINUX.read_text(errors="replace").split("\n\n", 1)[0]
     pairs = (line.partition(":") for line in first.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _capabilities() -> Iterator[str]:
+    """What Linux tells this process of an aarch64 processor."""
+    ask = ctypes.CDLL(None).getauxval
+    ask.restype, ask.argtypes = ctypes.c_ulong, [ctypes.c_ulong]
+    for number, names in _CAPABILITIES.items():
+        word = ask(number)
+        yield from (name for bit, name in names.items() if word >> bit & 1)
 
 
 def _llvm_word(flag: str) -> str:

@@ -4,7 +4,10 @@ import os
 import platform
 import sys
 
-SHARES = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
+MACHINE = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+"""The kind of this machine's instructions, by one name on every system."""
+
+SHARES = sys.platform == "linux" and MACHINE in ("x86_64", "aarch64")
 """Whether sleeping and waking is known for this system; elsewhere callers work alone."""
 
 

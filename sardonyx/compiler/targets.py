@@ -21,27 +21,47 @@ class Target:
     needs: tuple[str, ...]
     cpu: str
     features: str
-    dots: bool = False
-    """Whether an instruction adds four products of bytes to each lane."""
-    pairs: bool = False
-    """Whether an instruction adds two products of bfloat16 to each lane."""
+    machine: str = "x86_64"
+    """Whose instructions; empty: those of the machine the program runs on."""
+    dots: str = ""
+    """The instruction that adds four products of bytes to each lane, if there is one."""
+    pairs: str = ""
+    """The instruction that adds two products of bfloat16 to each lane, if there is one."""
     narrow: bool = False
     """Whether products may round their factors to bfloat16: what is asked for, not what it has."""
     first_cache: int = 32 << 10
     second_cache: int = 512 << 10
 
 
-GENERIC = Target("generic", 4, 16, 4, 2, (), "generic", "")
+GENERIC = Target("generic", 4, 16, 4, 2, (), "generic", "", machine="")
 AVX2 = Target("avx2", 8, 16, 6, 2, ("avx2", "fma"), "haswell", "")
 AVX512 = Target(
     "avx512", 16, 32, 12, 2, ("avx512f", "avx512vl", "avx512dq", "avx512bw"), "", "",
     second_cache=1 << 20,
 )  # fmt: skip
-AVX512_VNNI = replace(AVX512, name="avx512vnni", needs=(*AVX512.needs, "avx512vnni"), dots=True)
-AVX512_BF16 = replace(
-    AVX512_VNNI, name="avx512bf16", needs=(*AVX512_VNNI.needs, "avx512bf16"), pairs=True
+AVX512_VNNI = replace(
+    AVX512, name="avx512vnni", needs=(*AVX512.needs, "avx512vnni"), dots="vpdpbusd"
 )
-TARGETS = (AVX512_BF16, AVX512_VNNI, AVX512, AVX2, GENERIC)
+AVX512_BF16 = replace(
+    AVX512_VNNI, name="avx512bf16", needs=(*AVX512_VNNI.needs, "avx512bf16"), pairs="vdpbf16ps"
+)
+NEON = Target(
+    "neon", 4, 32, 8, 2, ("neon",), "generic", "+neon", machine="aarch64", second_cache=256 << 10
+)
+NEON_DOT = replace(
+    NEON, name="neondot", needs=(*NEON.needs, "dotprod"), features="+neon,+dotprod", dots="sdot"
+)
+NEON_I8MM = replace(
+    NEON_DOT, name="neoni8mm", needs=(*NEON_DOT.needs, "i8mm"), features="+neon,+dotprod,+i8mm",
+    dots="usdot",
+)  # fmt: skip
+NEON_BF16 = replace(
+    NEON_I8MM, name="neonbf16", needs=(*NEON_I8MM.needs, "bf16"),
+    features="+neon,+dotprod,+i8mm,+bf16", pairs="bfdot",
+)  # fmt: skip
+TARGETS = (
+    AVX512_BF16, AVX512_VNNI, AVX512, AVX2, NEON_BF16, NEON_I8MM, NEON_DOT, NEON, GENERIC,
+)  # fmt: skip
 """Best first."""
 
 
@@ -50,6 +70,8 @@ def choose_target(features: frozenset[str], name: str | None = None) -> Target:
 
     >>> choose_target(frozenset({"avx2", "fma"})).name
     'avx2'
+    >>> choose_target(frozenset({"neon", "dotprod"})).name
+    'neondot'
     """
     fitting = [target for target in TARGETS if features.issuperset(target.needs)]
     if name is None:

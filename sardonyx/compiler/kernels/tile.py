@@ -121,7 +121,7 @@ def suits_pairs(rows: Size, columns: Size, dtype: DataType, target: Target) -> b
         return False
     few = isinstance(rows, int) and rows <= FEW_ROWS
     many = isinstance(columns, int) and columns >= MANY_COLUMNS
-    return few or (target.pairs and many)
+    return few or (many and bool(target.pairs))
 
 
 def choose_tile(
