@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-all lint bench bench-quick conformance docs clean
+.PHONY: run test test-all aarch64 lint bench bench-quick conformance docs clean
 
 ## Load, check and run the example model, and show what came out.
 run: $(VENV)/.run
@@ -17,6 +17,14 @@ test: $(VENV)/.test
 test-all: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 tests
 	$(BIN)/python -m tests.fuzz.run --count 20000
+
+## Tests of machine code on an emulated aarch64 processor, in an hour or so; see CONTRIBUTING.
+aarch64: build/aarch64/usr/bin/python
+	$< -m pytest -p no:cacheprovider -n 2 -m "not slow" tests/compiler
+	$< -m tests.conformance.suite --compiled --every 12
+
+build/aarch64/usr/bin/python: pyproject.toml tools/emulate_aarch64.sh
+	tools/emulate_aarch64.sh build/aarch64
 
 ## The official ONNX backend suite, as a table.
 conformance: $(VENV)/.test

@@ -6,7 +6,11 @@
 set -eu
 
 folder=${1:-build/aarch64}
-command -v qemu-aarch64 >/dev/null || { echo "install qemu-user first" >&2; exit 1; }
+if ! qemu=$(command -v "${QEMU:-qemu-aarch64}"); then
+    echo "install qemu-user first, or set QEMU to its qemu-aarch64" >&2
+    exit 1
+fi
+project=$(dirname "$0")/../pyproject.toml
 mkdir -p "$folder/apt/state/lists/partial" "$folder/apt/cache/archives/partial"
 folder=$(cd "$folder" && pwd)
 : >"$folder/apt/state/status"
@@ -29,16 +33,20 @@ for package in "$folder"/apt/cache/archives/*.deb; do
 done
 
 version=$(basename "$(readlink "$folder/usr/bin/python3")")
+python3 - "$project" >"$folder/requirements.txt" <<PROGRAM
+import sys, tomllib
+project = tomllib.load(open(sys.argv[1], "rb"))["project"]
+print(*project["dependencies"], *project["optional-dependencies"]["test"], sep="\n")
+PROGRAM
 python3 -m pip install --quiet --upgrade --target "$folder/usr/lib/python3/dist-packages" \
     --only-binary=:all: --implementation cp --python-version "${version#python}" \
     --platform manylinux2014_aarch64 --platform manylinux_2_17_aarch64 \
     --platform manylinux_2_26_aarch64 --platform manylinux_2_27_aarch64 \
-    --platform manylinux_2_28_aarch64 \
-    numpy ml_dtypes llvmlite protobuf typer rich pytest onnx==1.23.2
+    --platform manylinux_2_28_aarch64 --requirement "$folder/requirements.txt"
 
 cat >"$folder/usr/bin/python" <<WRAPPER
 #!/bin/sh
-exec qemu-aarch64 -L "$folder" -cpu "\${QEMU_CPU:-max}" -0 "$folder/usr/bin/python" \\
+exec "$qemu" -L "$folder" -cpu "\${QEMU_CPU:-max}" -0 "$folder/usr/bin/python" \\
     "$folder/usr/bin/$version" "\$@"
 WRAPPER
 chmod +x "$folder/usr/bin/python"

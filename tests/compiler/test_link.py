@@ -56,6 +56,7 @@ define i64 @get() {
  ret i64 %found
 }
 """
+RISC_V = 243
 NUMBER = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)
 ROOT = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
 FILL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
@@ -99,7 +100,7 @@ def test_what_it_cannot_link_goes_to_llvm() -> None:
 @links
 def test_other_machines_code_and_unknown_functions_are_refused() -> None:
     content = bytearray(compile_module(TEXT, host_target()))
-    content[18:20] = (183).to_bytes(2, "little")
+    content[18:20] = RISC_V.to_bytes(2, "little")
     with pytest.raises(UnsupportedError, match="of this kind"):
         Linked([bytes(content)])
     unknown = compile_module(TEXT.replace("cbrt", "no_such_function"), host_target())
