@@ -64,9 +64,9 @@ def _signed_dot(b: ir.IRBuilder, left: Any, right: Any, total: Any) -> Any:
     not depend on left, so that a tile computes it once for all its rows.
     """
     zero, ones = splat(right.type, 0), splat(right.type, 0x01010101)
-    taken = b.shl(_neon_dot(b, "sdot", ones, right, zero), splat(right.type, 7))
+    taken = b.shl(_neon_dot(b, "sdot", right, ones, zero), splat(right.type, 7))
     less = b.xor(left, splat(left.type, 0x80808080))
-    return b.add(_neon_dot(b, "sdot", less, right, total), taken)
+    return _neon_dot(b, "sdot", right, less, b.add(total, taken))
 
 
 def _float(b: ir.IRBuilder, word: Any, part: int, type_: Any) -> Any:

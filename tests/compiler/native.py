@@ -11,10 +11,15 @@ from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_engine import compile_module
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.engine import Code, load_code
-from sardonyx.compiler.host import host_target
-from sardonyx.compiler.targets import Target
+from sardonyx.compiler.host import host_features, host_target
+from sardonyx.compiler.targets import AVX2, GENERIC, NEON, Target
 from sardonyx.dims import Expression
 from sardonyx.loops import Kernel, verify
+
+LOWER = [
+    target.name for target in (AVX2, NEON, GENERIC) if host_features().issuperset(target.needs)
+]
+"""Targets that this machine runs besides its own best."""
 
 
 def engine_of(module: ir.Module | str, target: Target | None = None) -> Code:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 import sardonyx as sx
 from benchmarks.slice import peer_session
 from sardonyx.compiler.program import Program, compile_model
+from tests.compiler.native import LOWER
 from tests.compiler.test_meaning import run_by_meaning
 
 HEAD = '<ir_version: 10, opset_import: ["": 21]>'
@@ -102,8 +103,8 @@ def test_what_needs_the_weights_is_computed_apart(name: str) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("target", ["avx512", "avx2", "generic"])
-def test_sizes_at_the_edges_on_any_number_of_threads(target: str) -> None:
+@pytest.mark.parametrize("target", [None, *LOWER])
+def test_sizes_at_the_edges_on_any_number_of_threads(target: str | None) -> None:
     one, two = (compiled(PLAIN, target=target, threads=count) for count in (1, 2))
     assert is_fused(one)
     for queries in (0, 1, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 65):

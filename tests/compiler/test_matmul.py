@@ -7,6 +7,7 @@ import sardonyx as sx
 from sardonyx.compiler.kernels.tile import DEPTH
 from sardonyx.compiler.program import Program, compile_model
 from tests.compiler.case import normal
+from tests.compiler.native import LOWER
 
 ROWS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 25, 200)
 
@@ -25,7 +26,7 @@ def program(
     return made, weights
 
 
-@pytest.mark.parametrize("target", ["generic", "avx2", None])
+@pytest.mark.parametrize("target", [*LOWER, None])
 @pytest.mark.parametrize(("depth", "columns"), [(1, 1), (31, 47), (64, 64), (5, 129)])
 def test_any_number_of_rows(depth: int, columns: int, target: str | None) -> None:
     made, weights = program(depth, columns, target)
@@ -36,7 +37,7 @@ def test_any_number_of_rows(depth: int, columns: int, target: str | None) -> Non
 
 
 @pytest.mark.parametrize("depth", [DEPTH - 1, DEPTH, DEPTH + 1, 2 * DEPTH, 3072])
-@pytest.mark.parametrize("target", ["generic", "avx2", None])
+@pytest.mark.parametrize("target", [*LOWER, None])
 def test_long_sums_keep_their_digits(depth: int, target: str | None) -> None:
     made, weights = program(depth, 33, target)
     for rows in (1, 3, 14):
@@ -56,7 +57,7 @@ def test_rows_do_not_depend_on_each_other() -> None:
         np.testing.assert_array_equal(part, whole[:rows])
 
 
-@pytest.mark.parametrize("target", ["generic", "avx2", None])
+@pytest.mark.parametrize("target", [*LOWER, None])
 @pytest.mark.parametrize(("depth", "columns"), [(1, 1), (5, 129)])
 def test_a_long_epilogue_of_any_number_of_rows(
     depth: int, columns: int, target: str | None

@@ -8,9 +8,10 @@ from sardonyx.compiler.kernels import winograd
 from sardonyx.compiler.program import compile_model
 from tests.compiler.case import Case, normal, run_cases
 from tests.compiler.cases_sliding import conv
+from tests.compiler.native import LOWER
 from tests.compiler.test_meaning import run_by_meaning
 
-TARGETS = ["generic", "avx2", None]
+TARGETS = [*LOWER, None]
 
 
 WINOGRAD = [

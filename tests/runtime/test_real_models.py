@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
+from tests.compiler.native import LOWER
 from tests.ops.test_shared_models import ATOL, WIDER, agree, cases, read_case, with_keys
 from tests.shared_models import needs_models
 
@@ -22,7 +23,7 @@ QUICK = {
 """Models that compile in a few seconds; the others take up to a minute each."""
 
 
-TARGETS = ("native", "avx2", "generic")
+TARGETS = ("native", *LOWER)
 
 
 def run_compiled(
