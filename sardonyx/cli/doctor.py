@@ -136,7 +136,7 @@ def _processor() -> str:
         key, _, said = line.partition(":")
         if key.strip() == "model name":
             return said.strip()
-    return platform.processor()
+    return _read("/proc/device-tree/model").rstrip("\0") or platform.processor()
 
 
 def _memory() -> int | None:
