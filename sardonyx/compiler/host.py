@@ -8,6 +8,8 @@ from pathlib import Path
 from sardonyx.compiler.targets import Target, choose_target
 
 _LINUX = Path("/proc/cpuinfo")
+_ENOUGH = 1 << 14
+"""Bytes that tell of the first processor; to tell of all takes long where there are many."""
 
 
 @cache
@@ -53,9 +55,11 @@ def llvm_identity() -> tuple[str, ...]:
 @cache
 def _told() -> dict[str, str]:
     """What Linux says of the first processor."""
-    if not _LINUX.is_file():
+    try:
+        with open(_LINUX, "rb", buffering=0) as file:
+            first = file.read(_ENOUGH).decode(errors="replace").partition("\n\n")[0]
+    except OSError:
         return {}
-    first = _LINUX.read_text(errors="replace").split("\n\n", 1)[0]
     pairs = (line.partition(":") for line in first.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
 
