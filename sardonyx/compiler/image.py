@@ -34,6 +34,7 @@ class Told:
 class Fed:
     """An input: the array it becomes, and the constant that stands for it where it is not fed."""
 
+    name: str
     array: int
     default: int | None
     fixed: bool
@@ -102,6 +103,10 @@ class Tables:
     checks: Checks | None
     steps: tuple[SegmentImage | ReferenceImage | CutImage, ...]
     outputs: tuple[int, ...]
+    names: tuple[str, ...]
+    """What the outputs are called."""
+    sparse: frozenset[str]
+    """The outputs that were declared as sparse tensors."""
     held: tuple[tuple[int, int], ...]
     """Arrays that are constants, each with the constant's number."""
 

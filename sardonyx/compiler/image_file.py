@@ -13,6 +13,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -95,8 +96,7 @@ def _array(item: Any, content: memoryview) -> Any:
     if not isinstance(item, _Stored):
         return item
     dtype = data_type(item.dtype).numpy
-    count = int(np.prod(item.shape, dtype=np.int64))
-    return np.frombuffer(content, dtype, count, item.offset).reshape(item.shape)
+    return np.frombuffer(content, dtype, prod(item.shape), item.offset).reshape(item.shape)
 
 
 def _checksum(content: memoryview) -> int:
