@@ -23,7 +23,7 @@ from sardonyx.compiler.image import (
 )
 from sardonyx.compiler.lower import Cut, Lowered
 from sardonyx.compiler.lowerings import Agreement
-from sardonyx.compiler.numbering import Numbering, stored_array
+from sardonyx.compiler.numbering import Numbering, stored_constant
 from sardonyx.compiler.reference import read_values
 from sardonyx.compiler.sizes import Code
 from sardonyx.compiler.targets import Target
@@ -86,7 +86,7 @@ def compile_image(
         pool=emit_pool(),
         graph=graph,
         rows=tuple(built.explain(evaluator.graph, lowered)),
-        constants=tuple(map(stored_array, numbering.constants)),
+        constants=tuple(map(stored_constant, numbering.constants)),
     )
 
 

@@ -324,7 +324,7 @@ class Settings:
         else:
             image = make()
         if isinstance(image, Image):
-            return Program(image, self)
+            return Program(image.whole(), self)
         variants = partial(self._open_variant, read, identity)
         return Specialized(image.names, variants, list(image.inputs), list(image.outputs))
 
