@@ -162,7 +162,7 @@ class _Object:
             for at in range(section.offset, section.offset + section.size, _RELOCATION.size):
                 place, kind, number, addend = _RELOCATION.unpack_from(self._content, at)
                 found = self._machine.relocations.get(kind)
-                if found is None:
+                if found is None or (addend and found.way is not Way.DIRECT):
                     raise UnsupportedError(f"relocations of the kind {kind} are made by LLVM")
                 yield _Patch(target, place, found, number, addend)
 

@@ -93,28 +93,33 @@ PAGE = 1 << 12
 MACHINES = {
     "x86_64": Machine(
         62,
-        {1: Relocation(64, exact=False), 24: Relocation(64, Origin.PLACE, exact=False)},
+        {
+            1: Relocation(64, exact=False),  # 64
+            24: Relocation(64, Origin.PLACE, exact=False),  # PC64
+        },
     ),
     "aarch64": Machine(
         183,
         {
-            257: Relocation(64, exact=False),
-            260: Relocation(64, Origin.PLACE, exact=False),
-            261: Relocation(32, Origin.PLACE),
-            275: Relocation(21, Origin.PAGE, 12, 5, split=2),
-            277: Relocation(12, at=10, exact=False),
-            278: Relocation(12, at=10, exact=False),
-            282: Relocation(26, Origin.PLACE, 2, way=Way.NEAR),
-            283: Relocation(26, Origin.PLACE, 2, way=Way.NEAR),
-            284: Relocation(11, Origin.ZERO, 1, 10, exact=False),
-            285: Relocation(10, Origin.ZERO, 2, 10, exact=False),
-            286: Relocation(9, Origin.ZERO, 3, 10, exact=False),
-            299: Relocation(8, Origin.ZERO, 4, 10, exact=False),
-            311: Relocation(21, Origin.PAGE, 12, 5, way=Way.TABLE, split=2),
-            312: Relocation(9, Origin.ZERO, 3, 10, exact=False, way=Way.TABLE),
+            257: Relocation(64, exact=False),  # ABS64
+            260: Relocation(64, Origin.PLACE, exact=False),  # PREL64
+            261: Relocation(32, Origin.PLACE),  # PREL32
+            275: Relocation(21, Origin.PAGE, 12, 5, split=2),  # ADR_PREL_PG_HI21
+            277: Relocation(12, at=10, exact=False),  # ADD_ABS_LO12_NC
+            278: Relocation(12, at=10, exact=False),  # LDST8_ABS_LO12_NC
+            282: Relocation(26, Origin.PLACE, 2, way=Way.NEAR),  # JUMP26
+            283: Relocation(26, Origin.PLACE, 2, way=Way.NEAR),  # CALL26
+            284: Relocation(11, Origin.ZERO, 1, 10, exact=False),  # LDST16_ABS_LO12_NC
+            285: Relocation(10, Origin.ZERO, 2, 10, exact=False),  # LDST32_ABS_LO12_NC
+            286: Relocation(9, Origin.ZERO, 3, 10, exact=False),  # LDST64_ABS_LO12_NC
+            299: Relocation(8, Origin.ZERO, 4, 10, exact=False),  # LDST128_ABS_LO12_NC
+            311: Relocation(21, Origin.PAGE, 12, 5, way=Way.TABLE, split=2),  # ADR_GOT_PAGE
+            312: Relocation(9, Origin.ZERO, 3, 10, exact=False, way=Way.TABLE),  # LD64_GOT_LO12_NC
         },
         "small",
         bytes.fromhex("50000058" "00021fd6"),
     ),
 }  # fmt: skip
-"""By the machine's name. The jump of aarch64: `ldr x16, #8; br x16`."""
+"""By the machine's name; relocations by their number, with their name in ELF behind.
+
+The jump of aarch64 is `ldr x16, #8; br x16`."""

@@ -156,6 +156,15 @@ def test_what_does_not_fit_is_refused() -> None:
             relocation.patch(0, value)
 
 
+def test_a_call_into_a_function_is_refused() -> None:
+    content = bytearray(compile_module(OTHER, NEON))
+    call = struct.pack("<I", 283)
+    at = next(at for at in range(8, len(content), 8) if content[at : at + 4] == call)
+    struct.pack_into("<q", content, at + 8, 4)
+    with pytest.raises(UnsupportedError, match="kind 283"):
+        Layout([bytes(content)], AARCH64)
+
+
 @pytest.mark.parametrize("kind", AARCH64.relocations)
 def test_a_patch_changes_only_its_field_and_can_be_repeated(kind: int) -> None:
     relocation: Relocation = AARCH64.relocations[kind]
