@@ -1,4 +1,4 @@
-"""Reshape(x, Concat(Shape(x)[0], [12, 64])) -> Reshape(x, [0, 12, 64]), from inferred sizes."""
+"""Reshape(x, Concat(Shape(x)[0], [12, 64])) -> Reshape(x, [-1, 12, 64]), from inferred sizes."""
 
 from collections.abc import Sequence
 
@@ -70,23 +70,26 @@ def reshape_target(
 ) -> list[int] | None:
     """The constant to give to Reshape for these shapes: 0 keeps a size, one -1 is computed.
 
+    A lone open size is computed even where it could be kept: onnxruntime, where it can tell that
+    sizes are equal, lets values far apart share memory, which leaves the caches in between.
+
     >>> from sardonyx.dims import symbol
     >>> reshape_target((symbol("n"), 6), (symbol("n"), 2, 3))
-    [0, 2, 3]
+    [-1, 2, 3]
+    >>> reshape_target((symbol("n"), symbol("m")), (symbol("n"), symbol("m"), 1))
+    [0, 0, 1]
     >>> reshape_target((symbol("n"), symbol("m")), (symbol("m"), symbol("n"))) is None
     True
     """
-    if after is None:
+    if after is None or 0 in after:
         return None
+    if sum(not isinstance(size, int) for size in after) == 1:
+        return [size if isinstance(size, int) else -1 for size in after]
     target: list[int] = []
     for axis, size in enumerate(after):
         if isinstance(size, int):
-            if size == 0:
-                return None
             target.append(size)
-        elif (
-            before is not None and axis < len(before) and size is not None and size == before[axis]
-        ):
+        elif before is not None and size is not None and size in before[axis : axis + 1]:
             target.append(0)
         else:
             target.append(-1)

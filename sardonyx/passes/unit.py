@@ -219,6 +219,11 @@ def graph_of(node: Node) -> Graph:
     return node.graph
 
 
+def label_of(node: Node) -> str:
+    """A node's name, or that of what it makes."""
+    return node.name or (node.outputs[0].name if node.outputs else "")
+
+
 def drop_unused(nodes: Iterable[Node]) -> list[Node]:
     """Take out nodes that nothing reads; returns those that made what they had read."""
     freed: list[Node] = []
@@ -238,8 +243,7 @@ def record_origin(unit: Unit, made: Iterable[Node], origins: Iterable[Node]) -> 
     names: dict[str, None] = {}
     for node in origins:
         earlier = (node.metadata or {}).get(FROM)
-        label = node.name or (node.outputs[0].name if node.outputs else "")
-        names.update(dict.fromkeys(earlier.split(";") if earlier else [label]))
+        names.update(dict.fromkeys(earlier.split(";") if earlier else [label_of(node)]))
     text = ";".join(name for name in names if name)
     for node in made:
         if text:
