@@ -31,10 +31,6 @@ COMMUTATIVE = frozenset(
 """Operators whose two inputs may change places."""
 
 
-MOST_UNREAD_BYTES = 1 << 24
-"""Memory that constants may take while rules run though nothing reads them any more."""
-
-
 class Because(str):
     """A reason why a rule that matched does not apply; counts as false."""
 
@@ -237,7 +233,7 @@ def apply_rules(unit: Unit, *rules: type[Rule]) -> int:
 
 def release_constants(unit: Unit) -> None:
     """Let go of constants that have lost their readers, once they take much memory."""
-    if unit.unread_bytes > MOST_UNREAD_BYTES:
+    if unit.unread_bytes > unit.slack:
         unit.unread_bytes = 0
         for part in unit.graph.walk():
             drop_constants(part)
