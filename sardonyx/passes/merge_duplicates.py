@@ -140,6 +140,6 @@ def _digest(tensor: Tensor) -> bytes:
     array = tensor.numpy()
     if array.dtype == object:
         return b""
-    found = blake2b(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))).digest()
+    found = blake2b(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).digest()
     let_go_tensor(tensor)
     return found
