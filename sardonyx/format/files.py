@@ -9,7 +9,11 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from sardonyx.errors import ExternalDataError, FormatError, SaveError
+from sardonyx.format.pages import let_go
 from sardonyx.format.wire import Buffer
+
+_PART = 1 << 24
+"""Bytes that are written at a time."""
 
 FileReader = Callable[[Path], Buffer]
 """Gives a file's content: what a user passes to decrypt or decompress on the way in."""
@@ -162,12 +166,14 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_pieces(path: Path, pieces: Iterable[Buffer]) -> None:
-    """Write pieces one after the other."""
+    """Write pieces one after the other; memory of mapped files that was read for it goes back."""
     with open(path, "wb", buffering=0) as file:
         for piece in pieces:
             view = memoryview(piece)
             while view.nbytes:
-                view = view[file.write(view[: 1 << 30]) :]
+                part = view[: file.write(view[:_PART])]
+                view = view[part.nbytes :]
+                let_go(part)
 
 
 def swap_in(

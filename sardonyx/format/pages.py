@@ -7,14 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.format.storage import ExternalData, RawData
+from sardonyx.format.wire import Buffer
 from sardonyx.graph import Tensor
 
+LARGE = 1 << 16
+"""Bytes from which on it is worth while to give memory back."""
 
-def let_go(array: NDArray[Any]) -> None:
-    """Let the system take back memory of an array in a mapped file; a later read brings it back.
+
+def let_go(data: NDArray[Any] | Buffer) -> None:
+    """Let the system take back memory of data in a mapped file; a later read brings it back.
 
     >>> let_go(np.zeros(3))  # not in a mapped file: nothing happens
     """
+    array = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
+    if array.nbytes < LARGE:
+        return
     holder: Any = array
     while isinstance(holder, np.ndarray):
         holder = holder.base
@@ -37,6 +44,6 @@ def let_go_tensor(tensor: Tensor) -> None:
     """
     data = tensor.data
     if isinstance(data, RawData):
-        let_go(np.frombuffer(data.buffer, np.uint8))
+        let_go(data.buffer)
     elif isinstance(data, ExternalData) and "checksum" not in dict(data.entries):
-        let_go(np.frombuffer(data.buffer(tensor), np.uint8))
+        let_go(data.buffer(tensor))

@@ -18,9 +18,6 @@ _KEPT = frozenset({"Constant", "DequantizeLinear", "ImageDecoder"})
 _BOUNDED = frozenset({"NonZero", "Unique", "Compress", "NonMaxSuppression"})
 """Results of a size that only a run tells, but never much larger than the inputs."""
 
-_BATCH = 1 << 26
-"""Bytes of results that are computed before what they were computed from is let go."""
-
 
 def fold_constants(unit: Unit) -> bool:
     """Compute what depends on constants alone, unless that would make the model much larger."""
@@ -36,13 +33,13 @@ def fold_constants(unit: Unit) -> bool:
 
 
 def _batches(unit: Unit, nodes: list[Node]) -> list[list[Node]]:
-    """Nodes in order, cut where their results take much memory."""
+    """Nodes in order, cut where what they were computed from should be let go first."""
     batches: list[list[Node]] = []
     room = 0
     for node in nodes:
         if room <= 0:
             batches.append([])
-            room = _BATCH
+            room = unit.slack
         batches[-1].append(node)
         room -= sum(_bytes(unit, value) or 0 for value in node.outputs)
     return batches
@@ -181,7 +178,11 @@ def _evaluate(unit: Unit, nodes: list[Node], known: dict[Value, Any]) -> dict[Va
         if original is not None and isinstance(item, np.ndarray | np.generic):
             found[original] = np.asarray(item)
 
-    Evaluator(model, catalog=unit.catalog).run([], {}, observe=observe)
+    evaluator = Evaluator(model, catalog=unit.catalog)
+    evaluator.run([], {}, observe=observe)
+    for part in (graph, evaluator.graph):  # graphs are cycles: what they hold would stay for long
+        for value in part.initializers:
+            value.tensor = None
     for value, array in found.items():
         expected = to_type(unit.fact(value))
         if isinstance(expected, TensorType) and expected.shape is not None:

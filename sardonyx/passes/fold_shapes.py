@@ -1,4 +1,4 @@
-"""Reshape(x, Concat(Shape(x)[0], [12, 64])) -> Reshape(x, [0, 12, 64]), from inferred sizes."""
+"""Reshape(x, Concat(Shape(x)[0], [12, 64])) -> Reshape(x, [-1, 12, 64]), from inferred sizes."""
 
 from collections.abc import Sequence
 
@@ -68,29 +68,28 @@ def _fold_target(unit: Unit, node: Node) -> bool:
 def reshape_target(
     before: Sequence[Size | None] | None, after: Sequence[Size | None] | None
 ) -> list[int] | None:
-    """The constant to give to Reshape for these shapes: 0 keeps a size, one -1 is computed.
+    """The constant to give to Reshape for these shapes: 0 keeps a size, -1 is computed.
+
+    A lone open size is computed even where it could be kept: onnxruntime, where it can tell that
+    sizes are equal, lets values far apart share memory, which leaves the caches in between. Beside
+    a kept size none is computed, since nobody can where the kept one is 0.
 
     >>> from sardonyx.dims import symbol
     >>> reshape_target((symbol("n"), 6), (symbol("n"), 2, 3))
-    [0, 2, 3]
+    [-1, 2, 3]
+    >>> reshape_target((symbol("n"), symbol("m")), (symbol("n"), symbol("m"), 1))
+    [0, 0, 1]
     >>> reshape_target((symbol("n"), symbol("m")), (symbol("m"), symbol("n"))) is None
     True
     """
-    if after is None:
+    if after is None or 0 in after:
         return None
-    target: list[int] = []
-    for axis, size in enumerate(after):
-        if isinstance(size, int):
-            if size == 0:
-                return None
-            target.append(size)
-        elif (
-            before is not None and axis < len(before) and size is not None and size == before[axis]
-        ):
-            target.append(0)
-        else:
-            target.append(-1)
-    return target if target.count(-1) <= 1 else None
+    places = [axis for axis, size in enumerate(after) if not isinstance(size, int)]
+    kept = before is not None and all(after[axis] in before[axis : axis + 1] for axis in places)
+    if len(places) > 1 and (not kept or any(after[axis] is None for axis in places)):
+        return None
+    mark = 0 if len(places) > 1 else -1
+    return [size if isinstance(size, int) else mark for size in after]
 
 
 def _fold_expand(unit: Unit, node: Node) -> bool:

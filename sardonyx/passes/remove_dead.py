@@ -5,9 +5,6 @@ from sardonyx.graph import Graph, Model, Node, Tensor, Value
 from sardonyx.ops.signature import Arity
 from sardonyx.passes.unit import Unit
 
-_LARGE = 1 << 16
-"""Bytes from which on it is worth while to give memory back."""
-
 
 def remove_dead(unit: Unit) -> bool:
     """Take out nodes and constants that nothing uses, and optional outputs that nothing reads."""
@@ -66,7 +63,7 @@ def drop_constants(graph: Graph) -> bool:
     if dead:
         graph.initializers = [value for value in graph.initializers if not unused(value)]
     for value in dead:
-        if isinstance(value.tensor, Tensor) and value.tensor.nbytes > _LARGE:
+        if isinstance(value.tensor, Tensor):
             let_go_tensor(value.tensor)
         value.tensor = None
     return bool(dead)

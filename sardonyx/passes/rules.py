@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from inspect import signature
+from logging import getLogger
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,17 +20,15 @@ from sardonyx.graph import Node, Value
 from sardonyx.ops.build import Builder
 from sardonyx.passes.operand import Operand
 from sardonyx.passes.remove_dead import drop_constants
-from sardonyx.passes.unit import UNKNOWN, Unit, drop_unused, record_origin, refers
+from sardonyx.passes.unit import UNKNOWN, Unit, drop_unused, label_of, record_origin, refers
+
+_log = getLogger("sardonyx.passes")
 
 COMMUTATIVE = frozenset(
     ("Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Max", "Mean", "Min", "Mul",
      "Or", "Sum", "Xor")
 )  # fmt: skip
 """Operators whose two inputs may change places."""
-
-
-MOST_UNREAD_BYTES = 1 << 24
-"""Memory that constants may take while rules run though nothing reads them any more."""
 
 
 class Because(str):
@@ -234,7 +233,7 @@ def apply_rules(unit: Unit, *rules: type[Rule]) -> int:
 
 def release_constants(unit: Unit) -> None:
     """Let go of constants that have lost their readers, once they take much memory."""
-    if unit.unread_bytes > MOST_UNREAD_BYTES:
+    if unit.unread_bytes > unit.slack:
         unit.unread_bytes = 0
         for part in unit.graph.walk():
             drop_constants(part)
@@ -253,27 +252,33 @@ def apply_rule(unit: Unit, rule: type[Rule], node: Node) -> list[Node] | None:
         if not rule.shared and not _closed(match, root):
             continue
         arguments = _arguments(unit, match)
-        verdict = _verdict(rule, arguments)
-        if isinstance(verdict, Because):
-            reason = f"{rule.__name__}: {verdict}"
-            unit.reasons[reason] = unit.reasons.get(reason, 0) + 1
-        if not verdict:
+        if not _attempt(unit, rule, rule.check, node, arguments):
             continue
         build = RuleBuilder(unit, node)
-        made = _call(rule.replace, arguments | {"op": build})
-        if made is None:
+        made = _attempt(unit, rule, rule.replace, node, arguments | {"op": build})
+        if made is None or isinstance(made, Because):
+            drop_unused(build.made)
             continue
         values = made if isinstance(made, tuple) else (made,)
         return _put(unit, match, node, results, values, build.made)
     return None
 
 
-def _verdict(rule: type[Rule], arguments: dict[str, Any]) -> Any:
-    """What a rule's check says; it does not fit nodes so wrong that the check cannot read them."""
+def _attempt(
+    unit: Unit, rule: type[Rule], hook: Callable[..., Any], node: Node, arguments: dict[str, Any]
+) -> Any:
+    """What a rule's hook says; one that fails, as on a node that breaks ONNX's rules, says no."""
     try:
-        return _call(rule.check, arguments)
+        answer = _call(hook, arguments)
     except Exception as error:  # noqa: BLE001 - whoever runs the node says what is wrong with it
-        return Because(f"its check failed: {type(error).__name__}: {error}")
+        answer = Because(f"it failed: {type(error).__name__}: {error}")
+        step = rule.__module__.rpartition(".")[2]
+        _log.warning("%s leaves node '%s' (%s) as it is: %s: %s",
+                     step, label_of(node), node.op_type, rule.__name__, answer)  # fmt: skip
+    if isinstance(answer, Because):
+        reason = f"{rule.__name__}: {answer}"
+        unit.reasons[reason] = unit.reasons.get(reason, 0) + 1
+    return answer
 
 
 def _arguments(unit: Unit, match: Match) -> dict[str, Any]:

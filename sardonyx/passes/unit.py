@@ -23,6 +23,8 @@ UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
 FROM = "sardonyx.from"
 """The key in a node's metadata under which the names of the nodes it came from stand."""
 
+LEAST_SLACK, MOST_SLACK = 1 << 20, 1 << 24
+
 _NOTHING = Fact()
 
 
@@ -32,7 +34,8 @@ class Unit:
 
     `facts` says what inference found; it stays true for values that live on, and knows nothing of
     values made since. `op_types` are the operators' names there were, and those that rules made;
-    `unread_bytes` is what constants take that rules left without a reader.
+    `unread_bytes` is what constants take that rules left without a reader, and `slack` how much
+    that may be: a part of all weights.
     """
 
     model: Model
@@ -49,6 +52,9 @@ class Unit:
         self.names = Names(self.graph)
         self.overridable = {value for part in self.graph.walk() for value in part.inputs}
         self.unread_bytes = 0
+        weights = sum(value.tensor.nbytes for part in self.graph.walk()
+                      for value in part.initializers if value.tensor is not None)  # fmt: skip
+        self.slack = min(max(weights // 16, LEAST_SLACK), MOST_SLACK)
         self.op_types = {node.op_type for node in self.nodes()}
 
     @property
@@ -219,6 +225,11 @@ def graph_of(node: Node) -> Graph:
     return node.graph
 
 
+def label_of(node: Node) -> str:
+    """A node's name, or that of what it makes."""
+    return node.name or (node.outputs[0].name if node.outputs else "")
+
+
 def drop_unused(nodes: Iterable[Node]) -> list[Node]:
     """Take out nodes that nothing reads; returns those that made what they had read."""
     freed: list[Node] = []
@@ -238,8 +249,7 @@ def record_origin(unit: Unit, made: Iterable[Node], origins: Iterable[Node]) -> 
     names: dict[str, None] = {}
     for node in origins:
         earlier = (node.metadata or {}).get(FROM)
-        label = node.name or (node.outputs[0].name if node.outputs else "")
-        names.update(dict.fromkeys(earlier.split(";") if earlier else [label]))
+        names.update(dict.fromkeys(earlier.split(";") if earlier else [label_of(node)]))
     text = ";".join(name for name in names if name)
     for node in made:
         if text:

@@ -58,3 +58,14 @@ def test_simplify_lets_go_of_weights_that_it_replaces(tmp_path: Path) -> None:
     assert [node.op_type for node in small.graph.nodes] == ["Add"]
     assert mapped_bytes() - held < WEIGHTS.nbytes // 2
     np.testing.assert_array_equal(model.graph.value("w").tensor.numpy(), WEIGHTS)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted by Linux's own files")
+@pytest.mark.parametrize("external", [False, True])
+def test_saving_lets_go_of_what_it_has_written(external: bool, tmp_path: Path) -> None:
+    model = model_with_weights(tmp_path / "m.onnx", external=external)
+    held = mapped_bytes()
+    sx.save(sx.simplify(model), tmp_path / "n.onnx", external_data=external or None)
+    assert mapped_bytes() - held < WEIGHTS.nbytes // 2
+    saved = sx.load(tmp_path / "n.onnx").graph.value("w").tensor
+    np.testing.assert_array_equal(saved.numpy(), WEIGHTS)

@@ -95,6 +95,6 @@ def test_large_results_are_computed_in_turns(monkeypatch: pytest.MonkeyPatch) ->
     body = "a = Exp(w) b = Neg(a) c = Abs(b) d = Add(a, c) p = Mul(x, d) y = Sub(p, c)"
     model = model_of("(float[n,3] x) => (float[n,3] y)", body, weights("w", 3))
     whole = becomes(model, ["Mul", "Sub"], fold_constants)
-    monkeypatch.setattr("sardonyx.passes.fold_constants._BATCH", 1)
+    monkeypatch.setattr("sardonyx.passes.unit.LEAST_SLACK", 1)
     turns = becomes(model, ["Mul", "Sub"], fold_constants)
     assert len(turns.graph.initializers) == len(whole.graph.initializers) == 2

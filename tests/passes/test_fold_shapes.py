@@ -19,7 +19,15 @@ def test_one_open_size_is_computed_by_reshape() -> None:
     body = "s = Shape<start=0, end=1>(x) r = Concat<axis=0>(s, m) y = Reshape(x, r)"
     model = model_of("(float[n,6] x) => (float[n,2,3] y)", body, "int64[2] m = {2, 3}")
     result = becomes(model, ["Reshape"], fold_shapes)
-    assert result.graph.initializers[0].tensor.numpy().tolist() == [0, 2, 3]
+    assert result.graph.initializers[0].tensor.numpy().tolist() == [-1, 2, 3]
+
+
+def test_a_size_beside_a_kept_one_stays_computed() -> None:
+    body = """s = Shape<start=0, end=1>(x) t = Shape<start=1, end=2>(x) u = Mul(t, three)
+              r = Concat<axis=0>(s, u, four) y = Reshape(x, r)"""
+    model = model_of("(float[n,m,12] x) => (float[n,p,4] y)", body, "int64[1] three = {3}",
+                     "int64[1] four = {4}")  # fmt: skip
+    stays(model, "", fold_shapes)
 
 
 def test_two_open_sizes_that_move_stay_computed() -> None:
@@ -57,7 +65,10 @@ def test_subgraphs() -> None:
     ("before", "after", "target"),
     [
         ((2, 3), (3, 2), [3, 2]),
-        ((symbol("n"), 3), (symbol("n"), 3, 1), [0, 3, 1]),
+        ((symbol("n"), 3), (symbol("n"), 3, 1), [-1, 3, 1]),
+        ((symbol("n"), 3), (symbol("n"), symbol("n"), 3), None),
+        ((None, None), (None, None, 1), None),
+        ((2, 3), (symbol("n"), 0), None),
         ((symbol("n"), symbol("m")), (symbol("n"), symbol("m"), 1), [0, 0, 1]),
         ((symbol("n"), 4), (symbol("n") * 4,), [-1]),
         ((symbol("n"), symbol("m")), (symbol("m"), symbol("n")), None),

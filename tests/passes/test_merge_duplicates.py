@@ -1,5 +1,7 @@
 """Equal nodes, equal constants, equal sizes."""
 
+import numpy as np
+
 from sardonyx.passes.merge_duplicates import merge_duplicates
 from tests.passes.cases import becomes, model_of, run_pass, stays, weights
 
@@ -34,6 +36,27 @@ def test_equal_constants_are_kept_once() -> None:
     assert len(result.graph.initializers) == 1
     other = model_of(PAIR, body, weights("v", 3), weights("w", 3, scale=0.2))
     assert len(becomes(other, ["Add", "Mul"], merge_duplicates).graph.initializers) == 2
+
+
+def test_constants_that_begin_and_end_alike_are_not_equal() -> None:
+    array = np.zeros(20_000, np.float32)
+    model = model_of("(float[20000] x) => (float[20000] y)",
+                     "p = Add(x, a) q = Mul(p, b) y = Sub(q, c)",
+                     *(f"float[1] {name} = {{0}}" for name in "abc"))  # fmt: skip
+    for name, place in (("a", 10_000), ("b", 10_000), ("c", 10_001)):
+        changed = array.copy()
+        changed[place] = 1
+        model.graph.value(name).tensor.set(changed)
+    result = becomes(model, ["Add", "Mul", "Sub"], merge_duplicates)
+    assert len(result.graph.initializers) == 2
+
+
+def test_equal_strings_are_kept_once() -> None:
+    body = "p = StringConcat(x, a) q = StringConcat(p, b) y = StringConcat(q, c)"
+    model = model_of("(string[2] x) => (string[2] y)", body, 'string[1] a = {"u"}',
+                     'string[1] b = {"u"}', 'string[1] c = {"v"}')  # fmt: skip
+    twin, _ = run_pass(model, merge_duplicates)
+    assert len(twin.graph.initializers) == 2
 
 
 def test_two_outputs_keep_their_names() -> None:

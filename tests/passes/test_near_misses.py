@@ -205,6 +205,17 @@ def test_types_that_few_runtimes_take() -> None:
     stays(model, "no float that every runtime takes", raise_activations)
 
 
+def test_an_order_that_does_not_fit_where_nobody_runs_it() -> None:
+    body = """m = ReduceMax<keepdims=0>(x) n = Abs(m) never = Less(n, zero)
+              y = If(never) <
+                then_branch = t () => (float[4,6] u) {
+                  a = Transpose<perm=[0, 2]>(x) u = Reshape(a, s) },
+                else_branch = e () => (float[4,6] v) { v = Neg(x) }>"""
+    model = model_of("(float[4,6] x) => (float[4,6] y)", body, "float zero = {0}",
+                     "int64[2] s = {4, 6}")  # fmt: skip
+    stays(model, "the order does not fit the shape", merge_transposes)
+
+
 def test_functions_know_no_types() -> None:
     _, unit = run_function("a = Cast<to=11>(x) y = Cast<to=1>(a)", merge_casts)
     assert any("the type is not known" in noted for noted in unit.reasons)

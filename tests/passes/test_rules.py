@@ -13,7 +13,7 @@ from sardonyx.passes.operand import Operand
 from sardonyx.passes.options import Options
 from sardonyx.passes.rules import Rule, apply_rules, because
 from sardonyx.passes.unit import FROM, Unit
-from tests.passes.cases import becomes, model_of, operators, run_pass, stays, weights
+from tests.passes.cases import becomes, model_of, operators, run_function, run_pass, stays, weights
 
 
 class SquareOfSum(Rule):
@@ -195,3 +195,40 @@ def _number(number: float) -> Any:
     from sardonyx.graph import Tensor
 
     return Tensor(np.float32(number))
+
+
+class DivideSizes(Rule):
+    """Neg(Abs(x)) -> Abs(x), with hooks that fail: on unknown shapes, and on odd sizes."""
+
+    def pattern(op: Any, x: Any) -> Any:
+        return op.Neg(op.Abs(x))
+
+    def check(x: Operand) -> Any:
+        return len(x.shape) == 1  # type: ignore[arg-type]
+
+    def replace(op: Any, x: Operand) -> Any:
+        made = op.Abs(x)
+        assert x.shape[0] % 2 == 0, "the size is odd"  # type: ignore[index,operator]
+        return made
+
+
+def divide_sizes(unit: Unit) -> bool:
+    return bool(apply_rules(unit, DivideSizes))
+
+
+def test_a_rule_that_fails_leaves_the_node_and_says_so(failed_rules: list[str]) -> None:
+    body = "a = Abs(x) [last] y = Neg(a)"
+    for size in ("3", "n"):
+        model = model_of(f"(float[{size}] x) => (float[{size}] y)", body)
+        stays(model, "DivideSizes: it failed: AssertionError: the size is odd", divide_sizes)
+        (line,) = failed_rules
+        assert line.startswith("test_rules leaves node 'last' (Neg) as it is: DivideSizes: it ")
+        failed_rules.clear()
+
+
+def test_a_rule_that_fails_in_its_check(failed_rules: list[str]) -> None:
+    twin, unit = run_function("a = Abs(x) y = Neg(a)", divide_sizes)
+    assert "DivideSizes: it failed: TypeError" in "".join(unit.reasons)
+    assert [node.op_type for node in twin.functions[0].graph.nodes] == ["Abs", "Neg"]
+    assert len(failed_rules) == 1 and "node 'y' (Neg)" in failed_rules[0]
+    failed_rules.clear()
