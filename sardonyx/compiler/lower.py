@@ -74,13 +74,17 @@ class Lowered:
     """Inputs of the graph that more nodes could be lowered for if their contents were known."""
 
 
-def lower_graph(evaluator: Evaluator, inference: Inference, lowerings: Lowerings) -> Lowered:
-    """Lower every node of a graph that is sorted and of the newest version.
+def lower_graph(
+    evaluator: Evaluator, inference: Inference, lowerings: Lowerings,
+    agreements: Sequence[Agreement] = (),
+) -> Lowered:  # fmt: skip
+    """Lower every node of a graph that is sorted and of the newest version; `agreements` are of
+    nodes that became others before.
 
     A node that inference refuses runs its reference, which says what is wrong where it matters.
     """
     graph, facts, operators = evaluator.graph, inference.facts, inference.operators
-    result = Lowered()
+    result = Lowered(agreements=list(agreements))
     overridable = set(graph.inputs) if evaluator.model.ir_version >= 4 else set()
     for value in graph.initializers:
         if value.tensor is not None and value not in overridable:
@@ -92,6 +96,9 @@ def lower_graph(evaluator: Evaluator, inference: Inference, lowerings: Lowerings
             _leave(result, node, inference.refused[node].what, facts)
         elif not _fold(result, evaluator, node, facts, lowerings, operators):
             _lower(result, node, facts, lowerings, operators)
+            if node not in result.reasons:
+                pairs = inference.assumed.get(node, ())
+                result.agreements += [Agreement(*pair) for pair in pairs]
     return result
 
 

@@ -249,7 +249,9 @@ def _learn(sizes: Sizes, told: Told, array: Any) -> None:
         raise EvaluationError(f"'{told.name}' is used but nothing makes it", hint="check the model")
     if array.ndim != len(told.shape) or array.dtype != data_type(told.dtype).numpy:
         raise EvaluationError(
-            f"'{told.name}' is {array.dtype}{list(array.shape)}, not {_text(told.shape)}"
+            f"'{told.name}' is {array.dtype}{list(array.shape)}, not "
+            f"{data_type(told.dtype).numpy}{_text(told.shape)}",
+            hint="check the types that the model declares",
         )
     wanted: list[Any] = [size if isinstance(size, int) else None for size in told.shape]
     for axis, number in told.symbols:

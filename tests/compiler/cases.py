@@ -8,6 +8,7 @@ from tests.compiler.cases_choosing import CASES as CHOOSING
 from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_features import CASES as FEATURES
 from tests.compiler.cases_indexing import CASES as INDEXING
+from tests.compiler.cases_losses import CASES as LOSSES
 from tests.compiler.cases_ordering import CASES as ORDERING
 from tests.compiler.cases_products import CASES as PRODUCTS
 from tests.compiler.cases_recurrent import CASES as RECURRENT
@@ -257,7 +258,7 @@ CASES: list[Case] = [
 ]
 
 ALL_CASES = [
-    *CASES, *ATTENTION, *CHOOSING, *ELEMENTS, *FEATURES, *INDEXING, *ORDERING, *RECURRENT,
+    *CASES, *ATTENTION, *CHOOSING, *ELEMENTS, *FEATURES, *INDEXING, *LOSSES, *ORDERING, *RECURRENT,
     *REGIONS, *PRODUCTS, *SIGNAL, *SLIDING, *STRUCTURE,
 ]  # fmt: skip
 """The cases of all families."""
