@@ -25,7 +25,7 @@ MOST_PLANS = 1024
 """Plans that are remembered; when there are more, all are made anew as they are needed."""
 MOST_BYTES = 1 << 46
 """More than any machine has."""
-_RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_RUN = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 _OFFSETS, _SLOTS, _CALLS, _COUNT = 4, 5, 6, 7
 """Where a run's record has the address of the plan's offsets, the number of slots, the calls and
 their number; `emit_program` tells the others."""
@@ -157,16 +157,22 @@ class Segment:
         if plan.shared:
             self._team.gather()
         if watch is None:
-            self._native(arena.record_address)
+            failed = self._native(arena.record_address)
         else:
-            self._run_each(arena, watch)
+            failed = self._run_each(arena, watch)
+        if failed:
+            raise EvaluationError(
+                "there is no memory for what kernels keep to themselves",
+                hint="feed smaller shapes, or use fewer threads",
+            )
         if self.image.reports:
             self._check(arena)
         self._free.append(arena)
         return results
 
-    def _run_each(self, arena: _Arena, watch: Watch) -> None:
-        """Fill the frame, then run the calls one by one, with somebody watching between them."""
+    def _run_each(self, arena: _Arena, watch: Watch) -> int:
+        """Fill the frame, then run the calls one by one, with somebody watching between them; not
+        0 where one of them had no memory."""
         record, row = arena.record, self._calls.strides[0]
         try:
             record[_COUNT] = 0
@@ -174,8 +180,11 @@ class Segment:
             record[_SLOTS], record[_COUNT] = 0, 1
             for name in self.image.names:
                 with watch.during(name):
-                    self._native(arena.record_address)
+                    failed = self._native(arena.record_address)
+                if failed:
+                    return 1
                 record[_CALLS] += row
+            return 0
         finally:
             record[_SLOTS:] = self._record[_SLOTS:]
 
