@@ -127,6 +127,8 @@ class Assembly:
 
     def __exit__(self, *problem: object) -> None:
         self._pool.shutdown(cancel_futures=True)
+        for _, compilation in self._waiting:
+            compilation.close()
 
     def add(self, kernel: Kernel) -> None:
         """Emit a kernel; the first is called `kernel0`, the next `kernel1`."""

@@ -1,8 +1,11 @@
 """Nodes without a native form of their own, as the operators that their function consists of."""
 
-from sardonyx.compiler.lower import Lowered, lower_graph
+from logging import getLogger
+
+from sardonyx.compiler.lower import Lowered, describe_failure, lower_graph
 from sardonyx.compiler.lowerings import LOWERINGS, Agreement
 from sardonyx.dims import HIDDEN
+from sardonyx.errors import SardonyxError
 from sardonyx.graph import Node, Value
 from sardonyx.graph.names import Names
 from sardonyx.loops.nodes import symbols
@@ -15,6 +18,7 @@ from sardonyx.ops.infer import Inference
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.replace import replace_node
 
+_log = getLogger("sardonyx.compiler")
 MOST_ROUNDS = 4
 """How deep functions of functions are followed."""
 
@@ -22,6 +26,7 @@ MOST_ROUNDS = 4
 def lower_model(evaluator: Evaluator, operators: Catalog) -> tuple[Lowered, dict[Value, Fact]]:
     """Lower a model; what has no native form but is a function of others becomes those first."""
     agreements: dict[Agreement, None] = {}
+    failures: dict[Node, str] = {}
     for rest in reversed(range(MOST_ROUNDS)):
         inference = Inference(evaluator.model, operators)
         inference.run()
@@ -33,15 +38,18 @@ def lower_model(evaluator: Evaluator, operators: Catalog) -> tuple[Lowered, dict
             if (canonical_domain(node.domain), node.op_type) not in LOWERINGS
             and node not in inference.refused
         ]
-        if rest and (gone := _expand(evaluator, unknown, facts, operators)):
+        if rest and (gone := _expand(evaluator, unknown, facts, operators, failures)):
             agreements |= _assumed(gone, inference, fed)
             continue
         lowered = lower_graph(evaluator, inference, LOWERINGS, list(agreements))
+        failures |= lowered.failures
         rejected = [node for node in lowered.reasons if node not in inference.refused]
-        gone = _expand(evaluator, rejected, facts, operators) if rest else []
+        gone = _expand(evaluator, rejected, facts, operators, failures) if rest else []
         if not gone:
             break
         agreements |= _assumed(gone, inference, fed)
+    for failure in failures.values():
+        _log.warning(failure)
     return lowered, facts
 
 
@@ -59,8 +67,9 @@ def _assumed(nodes: list[Node], inference: Inference, names: set[str]) -> dict[A
 
 
 def _expand(
-    evaluator: Evaluator, nodes: list[Node], facts: dict[Value, Fact], operators: Catalog
-) -> list[Node]:
+    evaluator: Evaluator, nodes: list[Node], facts: dict[Value, Fact], operators: Catalog,
+    failures: dict[Node, str],
+) -> list[Node]:  # fmt: skip
     """Put functions' bodies in the place of nodes; those that are gone then."""
     names: Names | None = None
     gone: list[Node] = []
@@ -71,8 +80,11 @@ def _expand(
         if operator.function is None or fixed or _is_constant(node):
             continue
         names = names or Names(evaluator.graph)
-        if _expand_one(evaluator, node, operator, facts, names):
-            gone.append(node)
+        try:
+            if _expand_one(evaluator, node, operator, facts, names):
+                gone.append(node)
+        except Exception as error:  # noqa: BLE001 - the reference is left to say what is wrong
+            failures[node] = describe_failure(node, error)
     return gone
 
 
@@ -93,14 +105,16 @@ def _expand_one(
         if value is not None and value in facts:
             value.declared = to_type(facts[value], HIDDEN) or value.declared
     build = Builder(evaluator.graph, NEWEST_OPSETS[""], node, names)
+    plain = False
     try:
         values = function_results(node, operator, operator.newest(), build)
         plain = not any(True for made in build.made for _ in made.subgraphs)
-    except Exception:  # noqa: BLE001 - the reference is left to say what is wrong
-        plain = False
-    if not plain:
-        for made in reversed(build.made):
-            evaluator.graph.nodes.remove(made)
+    except SardonyxError:
         return False
-    replace_node(node, values)
-    return True
+    finally:
+        if not plain:
+            for made in reversed(build.made):
+                evaluator.graph.nodes.remove(made)
+    if plain:
+        replace_node(node, values)
+    return plain

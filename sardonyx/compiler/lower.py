@@ -72,6 +72,8 @@ class Lowered:
     """Sizes that must be equal when the program runs."""
     wanted: dict[Value, None] = field(default_factory=dict)
     """Inputs of the graph that more nodes could be lowered for if their contents were known."""
+    failures: dict[Node, str] = field(default_factory=dict)
+    """What lowerings raised that they should not have."""
 
 
 def lower_graph(
@@ -286,7 +288,13 @@ def _call(
     except SardonyxError as error:
         raise NotLowered(error.what) from error
     except Exception as error:
+        result.failures[node] = describe_failure(node, error)
         raise NotLowered(f"its lowering failed: {type(error).__name__}: {error}") from error
+
+
+def describe_failure(node: Node, error: Exception) -> str:
+    """What a rule raised for a node that it should not have; the error itself holds all frames."""
+    return f"{node.where()} does not get the form it should: {type(error).__name__}: {error}"
 
 
 def _whole(item: Form | Trim) -> Form:
