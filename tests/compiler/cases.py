@@ -4,6 +4,7 @@ import numpy as np
 
 from tests.compiler.case import FLOAT, Case, flags, ints, normal, positive
 from tests.compiler.cases_attention import CASES as ATTENTION
+from tests.compiler.cases_bit_products import CASES as BIT_PRODUCTS
 from tests.compiler.cases_choosing import CASES as CHOOSING
 from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_features import CASES as FEATURES
@@ -258,7 +259,7 @@ CASES: list[Case] = [
 ]
 
 ALL_CASES = [
-    *CASES, *ATTENTION, *CHOOSING, *ELEMENTS, *FEATURES, *INDEXING, *LOSSES, *ORDERING, *RECURRENT,
-    *REGIONS, *PRODUCTS, *SIGNAL, *SLIDING, *STRUCTURE,
+    *CASES, *ATTENTION, *BIT_PRODUCTS, *CHOOSING, *ELEMENTS, *FEATURES, *INDEXING, *LOSSES,
+    *ORDERING, *RECURRENT, *REGIONS, *PRODUCTS, *SIGNAL, *SLIDING, *STRUCTURE,
 ]  # fmt: skip
 """The cases of all families."""
