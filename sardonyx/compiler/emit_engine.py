@@ -42,7 +42,8 @@ class Compilation:
         with FORKS.held_off():
             _initialize()
             self._machine = _machine(target)
-            self._module = llvm.parse_assembly(str(module), llvm.create_context())
+            self._context = llvm.create_context()
+            self._module = llvm.parse_assembly(str(module), self._context)
             self._module.verify()
             tuning = llvm.create_pipeline_tuning_options()
             self._passes = llvm.create_pass_builder(self._machine, tuning)
@@ -69,6 +70,12 @@ class Compilation:
             finally:
                 ffi.lib.LLVMPY_DisposeMemoryBuffer(self._made)
 
+    def close(self) -> None:
+        """Let go of what LLVM holds, modules before their context, which a collector may not do."""
+        with FORKS.held_off():
+            for item in (self._pipeline, self._passes, self._module, self._machine, self._context):
+                item.close()
+
     def assembly(self) -> str:
         """The machine code, to be read; in the place of a run."""
         with FORKS.held_off():
@@ -79,8 +86,11 @@ class Compilation:
 def compile_module(module: ir.Module | str, target: Target) -> bytes:
     """Object code of a module."""
     compilation = Compilation(module, target)
-    compilation.run()
-    return compilation.result()
+    try:
+        compilation.run()
+        return compilation.result()
+    finally:
+        compilation.close()
 
 
 def _pipeline() -> Any:

@@ -5,7 +5,6 @@ parallel loop, `step` is the number of the step, where there are any. A vector l
 vectors, then one masked vector for what is left.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +12,8 @@ from typing import Any
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_access import Access, Lane
 from sardonyx.compiler.emit_dot import emit_dot, emit_pairs
-from sardonyx.compiler.emit_math import declare, intrinsic, like, splat
+from sardonyx.compiler.emit_math import intrinsic, like, splat
+from sardonyx.compiler.emit_memory import take_memory
 from sardonyx.compiler.emit_values import (
     F32,
     I32,
@@ -65,9 +65,6 @@ REDUCTION_COPIES = 4
 """Vectors a reduction takes at once, each with an accumulator of its own."""
 FEW_COPIES = 4
 """Places up to which a long function stands in each of them, without a call."""
-POINTER = ir.IntType(8).as_pointer()
-LINE = 64
-"""Bytes of a cache line."""
 
 
 def emit_kernel(module: ir.Module, name: str, kernel: Kernel, target: Target) -> ir.Function:
@@ -90,7 +87,6 @@ class _Emitter(Access):
         self.b = ir.IRBuilder(self.entry)
         self.registers: dict[str, Register] = {}
         self.slots: dict[tuple[str, tuple[int, ...]], Any] = {}
-        self.taken: list[Any] = []
         self.copies = 1
         """How often the place that is being emitted stands in the kernel, by unrolled loops."""
 
@@ -102,11 +98,12 @@ class _Emitter(Access):
         if self.kernel.steps is not None:
             self.names[self.kernel.steps.index] = self.function.args[3]
         body = self.function.append_basic_block("body")
-        self.b.branch(body)
+        taken = take_memory(self.b, self.function, self.kernel, body)
+        self.memories |= {} if taken is None else taken.places
         self.b.position_at_end(body)
         self.body(self.kernel.body)
-        for taken in self.taken:
-            self.b.call(declare(self.b.module, "free", ir.VoidType(), [POINTER]), [taken])
+        if taken is not None:
+            taken.give_back(self.b)
         self.b.ret_void()
 
     def body(self, body: tuple[Statement, ...]) -> None:
@@ -123,8 +120,8 @@ class _Emitter(Access):
                 self.names[name] = self.value(value)
             case Register():
                 self.register(statement)
-            case Local(name, dtype, shape):
-                self.local(name, math.prod(shape) * dtype.numpy.itemsize)
+            case Local():
+                pass
             case Update():
                 self.update(statement)
             case Store(buffer, indices, value):
@@ -317,17 +314,6 @@ class _Emitter(Access):
             if key not in self.slots:
                 self.slots[key] = self.slot(type_)
             self.b.store(splat(type_, register.initial), self.slots[key])
-
-    def local(self, name: str, size: int) -> None:
-        """Memory for one task after another, from the first to the last this function runs."""
-        here = self.b.block
-        self.b.position_at_end(self.entry)
-        allocate = declare(self.b.module, "malloc", POINTER, [I64])
-        taken = self.b.call(allocate, [ir.Constant(I64, size + LINE)])
-        self.taken.append(taken)
-        begin = self.b.add(self.b.ptrtoint(taken, I64), ir.Constant(I64, LINE - 1))
-        self.memories[name] = self.b.and_(begin, ir.Constant(I64, -LINE))
-        self.b.position_at_end(here)
 
     def place(self, name: str, indices: tuple[Size, ...]) -> Any:
         """The slot of a register's element, or of a vector of them."""

@@ -19,8 +19,8 @@ _RUN = r"""
 ; %record: team, frame, addresses, bases, offsets, number of slots, calls, their number.
 ; A call: its kernel, its first slot, the slot with the number of its tasks; pieces and steps are
 ; behind that. One piece is run here, more are shared by the team's `dispatch`, which its record
-; begins with.
-define void @run(ptr %record) {
+; begins with. A kernel that has no memory leaves less than no steps: 1 is returned then.
+define i64 @run(ptr %record) {
 entry:
  %p1 = getelementptr i64, ptr %record, i64 1
  %p2 = getelementptr i64, ptr %record, i64 2
@@ -57,7 +57,7 @@ ready:
  %any = icmp sgt i64 %count, 0
  br i1 %any, label %call, label %exit
 call:
- %number = phi i64 [0, %ready], [%following, %done]
+ %number = phi i64 [0, %ready], [%following, %succeed]
  %at = mul i64 %number, 3
  %pk = getelementptr i64, ptr %calls, i64 %at
  %ps = getelementptr i64, ptr %pk, i64 1
@@ -89,11 +89,17 @@ together:
   ptr %team, ptr %kernel, ptr %arguments, i64 %tasks, i64 %pieces, i64 %steps)
  br label %done
 done:
+ %after = load i64, ptr %pn
+ %failed = icmp slt i64 %after, 0
+ br i1 %failed, label %fail, label %succeed
+fail:
+ ret i64 1
+succeed:
  %following = add i64 %number, 1
  %left = icmp slt i64 %following, %count
  br i1 %left, label %call, label %exit
 exit:
- ret void
+ ret i64 0
 }
 """
 
@@ -121,6 +127,8 @@ class Assembly:
 
     def __exit__(self, *problem: object) -> None:
         self._pool.shutdown(cancel_futures=True)
+        for _, compilation in self._waiting:
+            compilation.close()
 
     def add(self, kernel: Kernel) -> None:
         """Emit a kernel; the first is called `kernel0`, the next `kernel1`."""

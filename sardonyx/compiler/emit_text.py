@@ -19,4 +19,8 @@ def llvm_text(kernels: Sequence[Kernel], target: Target) -> str:
 
 def assembly_text(kernels: Sequence[Kernel], target: Target) -> str:
     """The machine code of the kernels."""
-    return Compilation(llvm_text(kernels, target), target).assembly()
+    compilation = Compilation(llvm_text(kernels, target), target)
+    try:
+        return compilation.assembly()
+    finally:
+        compilation.close()

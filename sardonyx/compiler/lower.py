@@ -72,15 +72,21 @@ class Lowered:
     """Sizes that must be equal when the program runs."""
     wanted: dict[Value, None] = field(default_factory=dict)
     """Inputs of the graph that more nodes could be lowered for if their contents were known."""
+    failures: dict[Node, str] = field(default_factory=dict)
+    """What lowerings raised that they should not have."""
 
 
-def lower_graph(evaluator: Evaluator, inference: Inference, lowerings: Lowerings) -> Lowered:
-    """Lower every node of a graph that is sorted and of the newest version.
+def lower_graph(
+    evaluator: Evaluator, inference: Inference, lowerings: Lowerings,
+    agreements: Sequence[Agreement] = (),
+) -> Lowered:  # fmt: skip
+    """Lower every node of a graph that is sorted and of the newest version; `agreements` are of
+    nodes that became others before.
 
     A node that inference refuses runs its reference, which says what is wrong where it matters.
     """
     graph, facts, operators = evaluator.graph, inference.facts, inference.operators
-    result = Lowered()
+    result = Lowered(agreements=list(agreements))
     overridable = set(graph.inputs) if evaluator.model.ir_version >= 4 else set()
     for value in graph.initializers:
         if value.tensor is not None and value not in overridable:
@@ -92,6 +98,9 @@ def lower_graph(evaluator: Evaluator, inference: Inference, lowerings: Lowerings
             _leave(result, node, inference.refused[node].what, facts)
         elif not _fold(result, evaluator, node, facts, lowerings, operators):
             _lower(result, node, facts, lowerings, operators)
+            if node not in result.reasons:
+                pairs = inference.assumed.get(node, ())
+                result.agreements += [Agreement(*pair) for pair in pairs]
     return result
 
 
@@ -279,7 +288,13 @@ def _call(
     except SardonyxError as error:
         raise NotLowered(error.what) from error
     except Exception as error:
+        result.failures[node] = describe_failure(node, error)
         raise NotLowered(f"its lowering failed: {type(error).__name__}: {error}") from error
+
+
+def describe_failure(node: Node, error: Exception) -> str:
+    """What a rule raised for a node that it should not have; the error itself holds all frames."""
+    return f"{node.where()} does not get the form it should: {type(error).__name__}: {error}"
 
 
 def _whole(item: Form | Trim) -> Form:

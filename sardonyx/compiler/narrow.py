@@ -51,6 +51,8 @@ def convert(x: Form, to: DataType, *, saturate: bool = True, round_mode: str = "
         return _to_power(x, saturate, round_mode)
     if to in SMALL:
         return _to_integer(x, to)
+    if to.is_integer and x.dtype.is_float:
+        return _whole(x, to)
     if to in (DataType.FLOAT16, DataType.BFLOAT16):
         return cast(_rounded_once(x), to)
     return cast(x, to)
@@ -154,13 +156,29 @@ def _to_power(x: Form, saturate: bool, round_mode: str) -> Form:
 
 def _to_integer(x: Form, to: DataType) -> Form:
     """The low bits of what the whole part of a number is in int32."""
-    if x.dtype.is_float:
-        x = select(binary("ne", x, x), 0.0, x)
-    low: Form = binary("and", cast(x, DataType.INT32), (1 << to.bits) - 1)
+    wide = _whole(x, DataType.INT32) if x.dtype.is_float else cast(x, DataType.INT32)
+    low: Form = binary("and", wide, (1 << to.bits) - 1)
     if to in (DataType.INT4, DataType.INT2):
         sign = 1 << (to.bits - 1)
         low = binary("xor", low, sign) - sign
     return bits(cast(cast(low, DataType.INT8), DataType.UINT8), to)
+
+
+def _whole(x: Form, to: DataType) -> Form:
+    """The low bits of what the whole part of a float is in int32, or in int64 for 64 bits.
+
+    What that does not hold, NaN too, is its smallest number; unsigned types of as many bits hold
+    the upper half as well.
+    """
+    middle = DataType.INT64 if to.bits == 64 else DataType.INT32
+    limit = 2.0 ** (middle.bits - 1)
+    if to not in (DataType.UINT32, DataType.UINT64):
+        inside = binary("lt", unary("abs", x), limit)
+        return cast(cast(select(inside, x, -limit), middle), to)
+    above = binary("ge", x, limit)
+    low = _whole(select(above, x - limit, x), middle)
+    moved = binary("xor", low, select(above, number(-(1 << (middle.bits - 1)), middle), 0))
+    return cast(moved, to)
 
 
 def _rounded_once(x: Form) -> Form:

@@ -7,6 +7,7 @@ from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sardonyx.compiler.cache import Cache
 from sardonyx.compiler.digest import digest_model, digest_parts, image_key
@@ -22,7 +23,7 @@ from sardonyx.compiler.image import (
     Wanted,
 )
 from sardonyx.compiler.processors import available_processors
-from sardonyx.compiler.segment import Native, Segment
+from sardonyx.compiler.segment import NO_ROOMS, Native, Rooms, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
 from sardonyx.compiler.targets import allowing
@@ -107,18 +108,41 @@ class Program:
         """For each node, which kernel computes it and with which others, or why none does."""
         return [Explanation(*row) for row in self._image.rows]
 
-    def run(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any]:
-        """The model's outputs for a value of each input; kernels run one by one for a watch."""
-        results = self.run_again(feeds, watch)
-        return self._run_steps(feeds, watch) if results is None else results
+    def run(
+        self, feeds: Mapping[str, Any], watch: Watch | None = None,
+        rooms: Mapping[str, Any] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """The model's outputs for a value of each input; kernels run one by one for a watch.
 
-    def run_again(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any] | None:
+        An output is written into its array in `rooms` where that fits, else lies elsewhere.
+        """
+        results = self.run_again(feeds, watch, rooms)
+        return self._run_steps(feeds, watch, rooms) if results is None else results
+
+    def run_again(
+        self, feeds: Mapping[str, Any], watch: Watch | None = None,
+        rooms: Mapping[str, Any] | None = None,
+    ) -> list[Any] | None:  # fmt: skip
         """The outputs where a run is one call and had such arrays before; memory of their own."""
         if self._single is None or len(feeds) != len(self._required):
             return None
         segment, names, places = self._single
-        results = segment.run_again([feeds.get(name) for name in names], watch)
+        numbered = self._numbered(rooms, feeds) if rooms else NO_ROOMS
+        results = segment.run_again([feeds.get(name) for name in names], watch, numbered)
         return results and [results[place] for place in places]
+
+    def _numbered(self, rooms: Mapping[str, Any], feeds: Mapping[str, Any]) -> Rooms:
+        """Rooms that can be written while feeds and other rooms are in use, by arrays' numbers."""
+        taken = [item for item in feeds.values() if isinstance(item, np.ndarray)]
+        found: dict[int, NDArray[Any]] = {}
+        for name, number in zip(self.output_names, self._tables.outputs, strict=True):
+            room = rooms.get(name)
+            if room is None or number in found or not room.flags.carray:
+                continue
+            if not any(np.may_share_memory(room, item) for item in taken):
+                found[number] = room
+                taken.append(room)
+        return found
 
     def _simple(self) -> tuple[Segment, list[str], list[int]] | None:
         """The only segment, its inputs' names and its outputs' places, where a run is only that."""
@@ -135,8 +159,11 @@ class Program:
             [made.index(number) for number in self._tables.outputs],
         )
 
-    def _run_steps(self, feeds: Mapping[str, Any], watch: Watch | None) -> list[Any]:
+    def _run_steps(
+        self, feeds: Mapping[str, Any], watch: Watch | None, rooms: Mapping[str, Any] | None
+    ) -> list[Any]:
         arrays = self._bind(feeds)
+        numbered = self._numbered(rooms, feeds) if rooms else NO_ROOMS
         sizes: Sizes = [None] * len(self._tables.symbols)
         for told in self._tables.told:
             _learn(sizes, told, arrays[told.array])
@@ -149,7 +176,7 @@ class Program:
                 _cut(step, arrays, sizes)
                 continue
             given = [arrays[number] for number in step.image.inputs]
-            made = step.run(given, sizes, watch)
+            made = step.run(given, sizes, watch, numbered)
             for number, array in zip(step.image.outputs, made, strict=True):
                 arrays[number] = array
         return [
@@ -248,7 +275,9 @@ def _learn(sizes: Sizes, told: Told, array: Any) -> None:
         raise EvaluationError(f"'{told.name}' is used but nothing makes it", hint="check the model")
     if array.ndim != len(told.shape) or array.dtype != data_type(told.dtype).numpy:
         raise EvaluationError(
-            f"'{told.name}' is {array.dtype}{list(array.shape)}, not {_text(told.shape)}"
+            f"'{told.name}' is {array.dtype}{list(array.shape)}, not "
+            f"{data_type(told.dtype).numpy}{_text(told.shape)}",
+            hint="check the types that the model declares",
         )
     wanted: list[Any] = [size if isinstance(size, int) else None for size in told.shape]
     for axis, number in told.symbols:

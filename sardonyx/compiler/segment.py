@@ -2,7 +2,7 @@
 
 import ctypes
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,10 @@ MOST_PLANS = 1024
 """Plans that are remembered; when there are more, all are made anew as they are needed."""
 MOST_BYTES = 1 << 46
 """More than any machine has."""
-_RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+Rooms = Mapping[int, NDArray[Any]]
+"""Memory for outputs, by their numbers: in one piece, and apart from all that a run reads."""
+NO_ROOMS: Rooms = {}
+_RUN = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 _OFFSETS, _SLOTS, _CALLS, _COUNT = 4, 5, 6, 7
 """Where a run's record has the address of the plan's offsets, the number of slots, the calls and
 their number; `emit_program` tells the others."""
@@ -120,9 +123,9 @@ class Segment:
 
     def run(
         self, arrays: Sequence[NDArray[Any]], sizes: Sequence[int | None],
-        watch: Watch | None = None,
+        watch: Watch | None = None, rooms: Rooms = NO_ROOMS,
     ) -> list[Any]:  # fmt: skip
-        """Run on arrays, with every size known."""
+        """Run on arrays, with every size known; results lie in `rooms` where those fit."""
         key = tuple([sizes[number] for number in self.image.symbols])
         plan = self._by_sizes.get(key)  # type: ignore[arg-type]
         if len(self._by_shapes) >= MOST_PLANS:
@@ -131,9 +134,11 @@ class Segment:
         if plan is None:
             plan = self._by_sizes[key] = self._plan(key)  # type: ignore[index,arg-type]
         self._by_shapes[tuple([(array.shape, array.dtype) for array in arrays])] = plan
-        return self._go(plan, [np.ascontiguousarray(array) for array in arrays], watch)
+        return self._go(plan, [np.ascontiguousarray(array) for array in arrays], watch, rooms)
 
-    def run_again(self, arrays: Sequence[Any], watch: Watch | None = None) -> list[Any] | None:
+    def run_again(
+        self, arrays: Sequence[Any], watch: Watch | None = None, rooms: Rooms = NO_ROOMS
+    ) -> list[Any] | None:
         """Run on arrays of types and shapes that were there before; None where they were not."""
         shapes = []
         for array in arrays:
@@ -141,12 +146,15 @@ class Segment:
                 return None
             shapes.append((array.shape, array.dtype))
         plan = self._by_shapes.get(tuple(shapes))
-        return None if plan is None else self._go(plan, arrays, watch)
+        return None if plan is None else self._go(plan, arrays, watch, rooms)
 
     def _go(
-        self, plan: Plan, arrays: Sequence[NDArray[Any]], watch: Watch | None = None
+        self, plan: Plan, arrays: Sequence[NDArray[Any]], watch: Watch | None, rooms: Rooms
     ) -> list[Any]:
-        results = [_room(shape, dtype) for shape, dtype in plan.outputs]
+        results = [_room(shape, dtype) for shape, dtype in plan.outputs] if not rooms else [
+            _given_room(rooms.get(number), shape, dtype)
+            for number, (shape, dtype) in zip(self.image.outputs, plan.outputs, strict=True)
+        ]  # fmt: skip
         arena = self._take(plan.arena_bytes)
         addresses = arena.addresses
         at = FIRST_INPUT
@@ -157,16 +165,22 @@ class Segment:
         if plan.shared:
             self._team.gather()
         if watch is None:
-            self._native(arena.record_address)
+            failed = self._native(arena.record_address)
         else:
-            self._run_each(arena, watch)
+            failed = self._run_each(arena, watch)
+        if failed:
+            raise EvaluationError(
+                "there is no memory for what kernels keep to themselves",
+                hint="feed smaller shapes, or use fewer threads",
+            )
         if self.image.reports:
             self._check(arena)
         self._free.append(arena)
         return results
 
-    def _run_each(self, arena: _Arena, watch: Watch) -> None:
-        """Fill the frame, then run the calls one by one, with somebody watching between them."""
+    def _run_each(self, arena: _Arena, watch: Watch) -> int:
+        """Fill the frame, then run the calls one by one, with somebody watching between them; not
+        0 where one of them had no memory."""
         record, row = arena.record, self._calls.strides[0]
         try:
             record[_COUNT] = 0
@@ -174,8 +188,11 @@ class Segment:
             record[_SLOTS], record[_COUNT] = 0, 1
             for name in self.image.names:
                 with watch.during(name):
-                    self._native(arena.record_address)
+                    failed = self._native(arena.record_address)
+                if failed:
+                    return 1
                 record[_CALLS] += row
+            return 0
         finally:
             record[_SLOTS:] = self._record[_SLOTS:]
 
@@ -206,6 +223,13 @@ class Segment:
             raise EvaluationError(
                 "an index is out of range", hint="check the values of inputs that select elements"
             )
+
+
+def _given_room(
+    given: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    fits = given is not None and given.shape == shape and given.dtype == dtype
+    return given if given is not None and fits else _room(shape, dtype)
 
 
 def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -37,14 +37,17 @@ class Specialized:
         self._made: dict[tuple[Any, ...] | None, Any] = {}
         self._last: Any = None
 
-    def run(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any]:
+    def run(
+        self, feeds: Mapping[str, Any], watch: Watch | None = None,
+        rooms: Mapping[str, Any] | None = None,
+    ) -> list[Any]:  # fmt: skip
         """The model's outputs for a value of each input."""
         contents = {name: np.asarray(feeds[name]) for name in self.wanted if name in feeds}
         program = self._program(contents)
         rest = {name: item for name, item in feeds.items() if name in program.input_names}
         rest |= {name: item for name, item in feeds.items() if name not in self.input_names}
         self._last = program
-        results: list[Any] = program.run(rest, watch)
+        results: list[Any] = program.run(rest, watch, rooms)
         return results
 
     def _program(self, contents: Contents) -> Any:

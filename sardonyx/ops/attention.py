@@ -198,7 +198,7 @@ class Attention(Operator):
         if mask is not None:
             bias = bias + mask_bias(mask, keys).astype(scores.dtype)
         biased = (capped + bias).astype(q.dtype)
-        attended = bias.max(-1, keepdims=True, initial=-np.inf) > -np.inf
+        attended = bias.max(-1, keepdims=True, initial=-np.inf) != -np.inf
         precision = q.dtype if softmax_precision is None else data_type(softmax_precision).numpy
         weights = np.where(attended, softmax(biased.astype(precision)), 0).astype(q.dtype)
         y = grouped_product(widen(weights), widen(v)).astype(q.dtype)

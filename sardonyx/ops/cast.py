@@ -47,6 +47,8 @@ def cast(x: Array, to: DataType, *, saturate: bool = True, round_mode: str = "up
         return _to_text(plain)
     if to == DataType.FLOAT8E8M0:
         return _to_power_of_two(plain, saturate=saturate, round_mode=round_mode)
+    if to.is_integer and plain.dtype.kind == "f":
+        plain = _whole_part(plain, to)
     if to.is_integer and to.bits < 8:
         return _to_narrow_integer(plain, to)
     if to in _FLOAT8 and saturate:
@@ -75,11 +77,26 @@ def _to_float32_odd(x: Array) -> Array:
     return np.where((back == wide) | np.isnan(wide), near, (codes | 1).view(np.float32))
 
 
+def _whole_part(x: Array, to: DataType) -> Array:
+    """What the whole part of a float is in int32, or in int64 for 64 bits.
+
+    What that does not hold, NaN too, is its smallest number; unsigned types of as many bits hold
+    the upper half as well. Narrower types take the low bits of it.
+    """
+    middle = np.int64 if to.bits == 64 else np.int32
+    smallest = -(1 << (63 if to.bits == 64 else 31))
+    limit = -float(smallest)
+    unsigned = to in (DataType.UINT32, DataType.UINT64)
+    above = x >= limit if unsigned else np.zeros_like(x, bool)
+    with np.errstate(invalid="ignore"):
+        low = np.where(above, x - x.dtype.type(limit), x)
+    whole: Array = np.where(np.abs(low) < limit, low, -limit).astype(middle)
+    return np.where(above, np.bitwise_xor(whole, smallest), whole)
+
+
 def _to_narrow_integer(x: Array, to: DataType) -> Array:
-    """The low bits of what the whole part of a number is in int32."""
-    whole = (
-        x.astype(np.int32) if x.dtype.kind != "f" else np.nan_to_num(np.trunc(x)).astype(np.int32)
-    )
+    """The low bits of a whole number."""
+    whole = x.astype(np.int32)
     if to in (DataType.INT4, DataType.INT2):
         sign = 1 << (to.bits - 1)
         return (((whole + sign) & ((1 << to.bits) - 1)) - sign).astype(np.int8).astype(to.numpy)

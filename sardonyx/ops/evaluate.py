@@ -6,13 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.errors import EvaluationError, InputError, SardonyxError, UnsupportedError
+from sardonyx.dtypes import from_numpy
+from sardonyx.errors import (
+    EvaluationError,
+    InferenceError,
+    InputError,
+    SardonyxError,
+    UnsupportedError,
+)
 from sardonyx.graph import Graph, Model, Node, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.graph.inline import inline_functions
 from sardonyx.graph.sort import sort_graph
 from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain, standard
 from sardonyx.ops.convert import upgrade_model
+from sardonyx.ops.fact import tensor
 from sardonyx.ops.feeds import check_input
 from sardonyx.ops.operator import as_outputs, attribute_values, takes_context
 from sardonyx.ops.tolerate import unite_constants
@@ -74,6 +82,7 @@ class Evaluator:
         for node in self.graph.all_nodes():
             self._operator(node)
         self._random = np.random.default_rng(seed)
+        self._fitting: dict[Node, Any] = {}
         self._check = check_input if check_inputs else _accept
 
     def run(
@@ -154,6 +163,7 @@ class Evaluator:
             )
         try:
             attributes = attribute_values(node, operator.newest())
+            self._require_fit(node, operator, arguments, attributes)
             return as_outputs(hook(*arguments, **attributes, **extra))
         except SardonyxError as error:
             if error.where:
@@ -164,6 +174,29 @@ class Evaluator:
             raise EvaluationError(
                 f"{type(error).__name__}: {error}", where=f"{node.where()} with inputs {shapes}"
             ) from error
+
+    def _require_fit(
+        self, node: Node, operator: Any, arguments: list[Any], attributes: dict[str, Any]
+    ) -> None:
+        """An error where inference says that tensors do not fit; NumPy would broadcast some."""
+        hook = operator.infer
+        tensors = all(
+            value is None if item is None else isinstance(item, np.ndarray)
+            for value, item in zip(node.inputs, arguments, strict=True)
+        )
+        if hook is None or not tensors:
+            return
+        key = tuple([None if item is None else (item.dtype, item.shape) for item in arguments])
+        if self._fitting.get(node) == key:
+            return
+        if not takes_context(hook):
+            facts = [None if item is None else tensor(from_numpy(item.dtype), item.shape)
+                     for item in arguments]  # fmt: skip
+            try:
+                hook(*facts, **attributes)
+            except InferenceError as error:
+                raise EvaluationError(error.what, hint=error.hint) from error
+        self._fitting[node] = key
 
     def _run_graph(
         self,

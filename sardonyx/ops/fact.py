@@ -1,13 +1,14 @@
 """What is known of a value before anything runs: its type, its shape, and small contents."""
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.dims import Expression, Size, symbol
+from sardonyx.dims import Expression, Size, is_nonnegative, minimum, symbol
 from sardonyx.dims import broadcast as broadcast_sizes
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError
@@ -17,8 +18,13 @@ from sardonyx.graph.types import element_text
 Sizes = tuple[Size | None, ...]
 """A shape in inference: numbers, symbolic sizes, and None for what is unknown."""
 
+Assumptions = list[tuple[Size, Size]]
+"""Sizes that must be equal."""
+
 LARGEST_VALUE = 1024
 """Constants with more elements than this are not followed through inference."""
+ASSUMED: ContextVar[Assumptions | None] = ContextVar("ASSUMED", default=None)
+"""Where hooks of operators note what they take for granted, while somebody listens."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,12 +192,24 @@ def axis_of(axis: int, rank: int, what: str = "axis") -> int:
 
 
 def same_size(left: Size | None, right: Size | None, what: str) -> Size | None:
-    """The size both have; an error where two numbers differ."""
-    if left is None or (isinstance(right, int) and not isinstance(left, int)):
-        return right
+    """The size both have; an error where two numbers differ, a note where only a run tells."""
+    if left is None or right is None:
+        return right if left is None else left
     if isinstance(left, int) and isinstance(right, int) and left != right:
         raise InferenceError(f"{what}: {left} against {right}")
-    return left
+    noted = ASSUMED.get()
+    if noted is not None and left != right:
+        noted.append((left, right))
+    return right if isinstance(right, int) else left
+
+
+def require_room(room: Size | None, what: str) -> None:
+    """An error where a size is below 0, a note where only a run tells."""
+    if isinstance(room, int) and room < 0:
+        raise InferenceError(what)
+    noted = ASSUMED.get()
+    if noted is not None and room is not None and not is_nonnegative(room):
+        noted.append((minimum(room, 0), 0))
 
 
 def merge(left: Fact, right: Fact) -> Fact:

@@ -134,7 +134,9 @@ class Sampler:
         """A neighbour: an index that exists, its weight, and whether it lies outside."""
         op = self.build
         zero = self.number(0)
-        beyond = op.Or(op.Less(position, zero), op.Greater(position, last))
+        # Positions are whole here, and a NaN lies nowhere.
+        inside = op.And(op.Greater(position, self.number(-1)), op.Less(position, extent))
+        beyond = op.Not(inside)
         if self.padding == "reflection":
             low = self.number(0 if self.align else -0.5)
             span = op.Max(last, self.number(1)) if self.align else extent

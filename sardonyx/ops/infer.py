@@ -14,7 +14,16 @@ from sardonyx.graph.clone import Values, clone_graph, clone_model
 from sardonyx.graph.inline import drop_absent
 from sardonyx.ops.catalog import Catalog, canonical_domain, standard
 from sardonyx.ops.convert import needs_upgrade, upgrade_model
-from sardonyx.ops.fact import LARGEST_VALUE, Fact, from_type, merge, of_array, to_type
+from sardonyx.ops.fact import (
+    ASSUMED,
+    LARGEST_VALUE,
+    Assumptions,
+    Fact,
+    from_type,
+    merge,
+    of_array,
+    to_type,
+)
 from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
 
 LARGEST_SIZE = 2**63 - 1
@@ -120,6 +129,8 @@ class Inference:
         self.findings: list[InferenceError] = []
         self.refused: dict[Node, InferenceError] = {}
         """Nodes of which nothing could be inferred, since they break their operator's rules."""
+        self.assumed: dict[Node, Assumptions] = {}
+        """Sizes that nodes need to be equal and that only a run tells."""
         self._functions = {function.key: function for function in model.functions}
         self._made_up = 0
         self._short: dict[Size, Size] = {}
@@ -201,6 +212,8 @@ class Inference:
                 f"there are {len(facts)} inputs, the operator takes at least "
                 f"{version.input_range[0]}"
             )
+        noted: Assumptions = []
+        listening = ASSUMED.set(noted)
         try:
             attributes = attribute_values(node, version)
             results = as_outputs(operator.infer(*facts, **attributes, **extra))
@@ -210,6 +223,10 @@ class Inference:
             raise InferenceError(error.what, hint=error.hint) from error
         except Exception as error:
             raise InferenceError(f"inference failed: {type(error).__name__}: {error}") from error
+        finally:
+            ASSUMED.reset(listening)
+        if noted:
+            self.assumed[node] = noted
         for result in results:
             _require_sizes(result)
         return self._propagate(node, operator, facts, attributes, results)

@@ -16,7 +16,7 @@ from sardonyx.ops.softmax import LogSoftmax, log_softmax
 _REDUCTIONS = ("none", "sum", "mean")
 
 
-def _loss_fact(scores: Fact, labels: Fact, reduction: str) -> Fact:
+def _loss_fact(scores: Fact, labels: Fact, weight: Fact | None, reduction: str) -> Fact:
     """One loss for each label, or one for all."""
     if reduction not in _REDUCTIONS:
         raise InferenceError(f"reduction '{reduction}' is none of {', '.join(_REDUCTIONS)}")
@@ -26,6 +26,8 @@ def _loss_fact(scores: Fact, labels: Fact, reduction: str) -> Fact:
             raise InferenceError(f"scores {scores} must have at least two axes")
         one_each = tensor(None, (scores.shape[0], *scores.shape[2:]))
         shape = merge(one_each, tensor(None, labels.shape)).shape
+        if weight is not None:
+            merge(tensor(None, weight.shape), tensor(None, scores.shape[1:2]))
     return tensor(scores.dtype, shape if reduction == "none" else ())
 
 
@@ -100,7 +102,7 @@ class NegativeLogLikelihoodLoss(Operator):
         scores: Fact, labels: Fact, weight: Fact | None = None, *, ignore_index: int | None,
         reduction: str,
     ) -> Fact:  # fmt: skip
-        return _loss_fact(scores, labels, reduction)
+        return _loss_fact(scores, labels, weight, reduction)
 
     def reference(
         scores: Array, labels: Array, weight: Array | None = None, *, ignore_index: int | None,
@@ -131,7 +133,7 @@ class SoftmaxCrossEntropyLoss(Operator):
         scores: Fact, labels: Fact, weights: Fact | None = None, *, ignore_index: int | None,
         reduction: str,
     ) -> tuple[Fact, Fact]:  # fmt: skip
-        return _loss_fact(scores, labels, reduction), tensor(scores.dtype, scores.shape)
+        return _loss_fact(scores, labels, weights, reduction), tensor(scores.dtype, scores.shape)
 
     def reference(
         scores: Array, labels: Array, weights: Array | None = None, *, ignore_index: int | None,

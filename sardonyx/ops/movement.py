@@ -220,6 +220,8 @@ class ReverseSequence(Operator):
     )
 
     def infer(x: Fact, lengths: Fact, batch_axis: int, time_axis: int) -> Fact:
+        if batch_axis == time_axis:
+            raise InferenceError(f"batch_axis and time_axis are both {time_axis}")
         if x.shape is not None and lengths.shape is not None and len(lengths.shape) == 1:
             batch = x.shape[axis_of(batch_axis, len(x.shape), "batch_axis")]
             same_size(batch, lengths.shape[0], f"{x} is given lengths of another batch")

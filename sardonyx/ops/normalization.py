@@ -285,6 +285,16 @@ class MeanVarianceNormalization(Operator):
         return build.Div(centred, build.Add(deviation, tiny))
 
 
+def near_channels(size: int, channels: int) -> tuple[int, int]:
+    """How many channels before and behind one may be in a window of that size around it.
+
+    >>> near_channels(4, 10), near_channels(1000, 3)
+    ((1, 2), (2, 2))
+    """
+    most, before = max(channels - 1, 0), (size - 1) // 2
+    return min(before, most), min(size - 1 - before, most)
+
+
 class LRN(Operator):
     """Each element is divided by a power of the squares summed over neighbouring channels."""
 
@@ -298,14 +308,16 @@ class LRN(Operator):
     def infer(x: Fact, alpha: float, beta: float, bias: float, size: int) -> Fact:
         if x.shape is not None and len(x.shape) < 2:
             raise InferenceError(f"{x} has no channels")
+        if size < 1:
+            raise InferenceError(f"a window of {size} channels holds nothing")
         return x.with_value(None)
 
     def reference(x: Array, alpha: float, beta: float, bias: float, size: int) -> Array:
         wide = widen(x)
-        before = (size - 1) // 2
-        widths = [(0, 0), (before, size - 1 - before)] + [(0, 0)] * (x.ndim - 2)
+        before, after = near_channels(size, x.shape[1])
+        widths = [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2)
         squares = np.pad(np.square(wide), widths)
-        near = np.lib.stride_tricks.sliding_window_view(squares, size, axis=1)
+        near = np.lib.stride_tricks.sliding_window_view(squares, before + 1 + after, axis=1)
         total = near.sum(axis=-1, dtype=wide.dtype)
         return narrow(wide / (bias + alpha / size * total) ** beta, x.dtype)
 
@@ -320,6 +332,8 @@ class LpNormalization(Operator):
     downgrade_22 = through_float
 
     def infer(x: Fact, axis: int, p: int) -> Fact:
+        if p not in (1, 2):
+            raise InferenceError(f"p is {p}, neither 1 nor 2")
         if x.shape is not None:
             axis_of(axis, len(x.shape))
         return x.with_value(None)

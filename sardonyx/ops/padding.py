@@ -90,8 +90,10 @@ class Pad(Operator):
             raise EvaluationError(f"{len(amounts)} amounts do not pad {len(along)} dimensions")
         places = [np.arange(size) for size in x.shape]
         for index, axis in enumerate(along):
-            size = x.shape[axis]
-            places[axis] = np.arange(-amounts[index], size + amounts[index + len(along)])
+            before, behind = amounts[index], amounts[index + len(along)]
+            if x.shape[axis] + before + behind < 0:
+                raise EvaluationError(f"{before} and {behind} take more than {x.shape[axis]}")
+            places[axis] = np.arange(-before, x.shape[axis] + behind)
         if mode == "constant":
             return _surround(x, places, constant_value)
         sources = [_source(place, size, mode) for place, size in zip(places, x.shape, strict=True)]

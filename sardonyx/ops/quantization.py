@@ -1,10 +1,12 @@
 """Linear quantization: to narrow types and back."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from sardonyx.dims import ceil_divide
 from sardonyx.dtypes import DataType, data_type, from_numpy
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Node, Value
@@ -12,7 +14,7 @@ from sardonyx.ops.build import Builder
 from sardonyx.ops.cast import cast, cast_value
 from sardonyx.ops.early_opsets import known_rank, known_shape
 from sardonyx.ops.element_type import element_type, refuse
-from sardonyx.ops.fact import Fact, axis_of, tensor
+from sardonyx.ops.fact import Fact, axis_of, merge, tensor
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array, widen
 
@@ -39,10 +41,25 @@ def spread(scale: Array, shape: tuple[int, ...], axis: int, block_size: int) -> 
     return scale.reshape([-1 if place == axis else 1 for place in range(len(shape))])
 
 
+def _require_blocks(x: Fact, parameters: Sequence[Fact | None], axis: int, block_size: int) -> None:
+    """An error where scales or zero points are not one for each block."""
+    if not block_size or x.shape is None:
+        return
+    if block_size < 0:
+        raise InferenceError(f"block_size is {block_size}, below 0")
+    place, sizes = axis_of(axis, len(x.shape)), list(x.shape)
+    size = sizes[place]
+    sizes[place] = None if size is None else ceil_divide(size, block_size)
+    for fact in parameters:
+        if fact is not None:
+            merge(tensor(None, fact.shape), tensor(None, tuple(sizes)))
+
+
 def _saturated(x: Array, to: DataType) -> Array:
-    """Whole numbers held in floats as an integer type, kept within its range; NaN becomes 0."""
+    """Whole numbers held in floats as an integer type, kept within its range; NaN is the
+    smallest."""
     limits = ml_dtypes.iinfo(to.numpy)  # type: ignore[no-untyped-call]
-    kept = np.clip(np.where(np.isnan(x), 0, x), int(limits.min), int(limits.max))
+    kept = np.clip(np.where(np.isnan(x), -np.inf, x), int(limits.min), int(limits.max))
     return cast(kept.astype(np.int32), to)
 
 
@@ -87,8 +104,10 @@ class QuantizeLinear(Operator):
     )
 
     def infer(
-        x: Fact, scale: Fact, zero: Fact | None = None, *, output_dtype: int, **_: Any
-    ) -> Fact:
+        x: Fact, scale: Fact, zero: Fact | None = None, *, axis: int, block_size: int,
+        output_dtype: int, **_: Any,
+    ) -> Fact:  # fmt: skip
+        _require_blocks(x, (scale, zero), axis, block_size)
         if zero is not None and zero.dtype is None:
             return tensor(data_type(output_dtype) if output_dtype else None, x.shape)
         narrow = None if zero is None else zero.dtype
@@ -200,8 +219,10 @@ class DequantizeLinear(Operator):
     )
 
     def infer(
-        x: Fact, scale: Fact, zero: Fact | None = None, *, output_dtype: int, **_: Any
-    ) -> Fact:
+        x: Fact, scale: Fact, zero: Fact | None = None, *, axis: int, block_size: int,
+        output_dtype: int,
+    ) -> Fact:  # fmt: skip
+        _require_blocks(x, (scale, zero), axis, block_size)
         if zero is not None and x.dtype and zero.dtype and x.dtype != zero.dtype:
             raise InferenceError(f"x is {x.dtype.text} and its zero point is {zero.dtype.text}")
         return tensor(data_type(output_dtype) if output_dtype else scale.dtype, x.shape)

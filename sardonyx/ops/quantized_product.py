@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sardonyx.dtypes import DataType
+from sardonyx.errors import EvaluationError
 from sardonyx.graph import Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.convolution import along_channels, convolution_shape, convolve
@@ -154,6 +155,10 @@ def _convolve_exactly(
     x: Array, w: Array, x_zero_point: Array | None, w_zero_point: Array | None, *,
     group: int, kernel_shape: Ints | None, **steps: Any,
 ) -> Array:  # fmt: skip
+    if w_zero_point is not None and w_zero_point.size not in (1, w.shape[0]):
+        raise EvaluationError(
+            f"{w_zero_point.size} zero points of weights do not fit {w.shape[0]} filters"
+        )
     by_filter = None if w_zero_point is None else w_zero_point.reshape(-1, *(1,) * (w.ndim - 1))
     by_image = None if x_zero_point is None else x_zero_point.reshape(())
     sliding = slide(x.shape[2:], w.shape[2:], **steps)

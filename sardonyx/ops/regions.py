@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import ConversionError, InferenceError
+from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Node
 from sardonyx.ops.bfloat16 import through_float
 from sardonyx.ops.build import Builder
@@ -201,17 +201,23 @@ class NonMaxSuppression(Operator):
         boxes: Array, scores: Array, most: Array | None = None, overlap: Array | None = None,
         least: Array | None = None, *, center_point_box: int,
     ) -> Array:  # fmt: skip
-        limit = 0 if most is None or not most.size else int(most.reshape(-1)[0])
-        threshold = np.float32(0) if overlap is None or not overlap.size else overlap.reshape(-1)[0]
+        limit = 0 if most is None else int(_first(most))
+        threshold = np.float32(0) if overlap is None else _first(overlap)
         corners = _corners(boxes, center_point_box)
         chosen: list[tuple[int, int, int]] = []
         for batch, kind in np.ndindex(*scores.shape[:2]):
             order = np.argsort(-scores[batch, kind], kind="stable")
-            if least is not None and least.size:
-                order = order[scores[batch, kind][order] > least.reshape(-1)[0]]
+            if least is not None:
+                order = order[scores[batch, kind][order] > _first(least)]
             for box in _suppress(corners[batch], order, limit, threshold):
                 chosen.append((batch, kind, box))
         return np.asarray(chosen, np.int64).reshape(-1, 3)
+
+
+def _first(limit: Array) -> Any:
+    if not limit.size:
+        raise EvaluationError("a limit of the boxes is an empty tensor", hint="leave it out")
+    return limit.reshape(-1)[0]
 
 
 def _corners(boxes: Array, centred: int) -> Array:

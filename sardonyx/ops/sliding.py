@@ -9,7 +9,7 @@ import numpy as np
 from sardonyx.dims import Size, ceil_divide
 from sardonyx.errors import InferenceError
 from sardonyx.graph import Node
-from sardonyx.ops.fact import Fact, Sizes
+from sardonyx.ops.fact import Fact, Sizes, require_room
 from sardonyx.ops.precision import Array
 
 Ints = Sequence[int]
@@ -131,8 +131,7 @@ def output_sizes(
             if ceil_mode and auto_pad != "VALID" and isinstance(reach, int):
                 end = ceil_pad(end, stride, reach)
             room = size + (begin + end) - reach
-            if isinstance(room, int) and room < 0:
-                raise InferenceError(f"a kernel that reaches over {reach} does not fit size {size}")
+            require_room(room, f"a kernel that reaches over {reach} does not fit size {size}")
             result.append(room // stride + 1)
     return tuple(result)
 

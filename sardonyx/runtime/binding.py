@@ -102,6 +102,11 @@ class IOBinding:
         """The outputs to fetch and the inputs to feed."""
         return list(self._outputs), dict(self._inputs)
 
+    def rooms(self) -> dict[str, NDArray[Any]]:
+        """The arrays that outputs are bound to."""
+        bound = {name: value.numpy() for name, value in self._outputs.items() if value is not None}
+        return {name: item for name, item in bound.items() if isinstance(item, np.ndarray)}
+
     def accept(self, results: list[Any]) -> None:
         """Take over the results of a run: into bound memory where there is some."""
         self._results = []
@@ -111,7 +116,8 @@ class IOBinding:
                 self._results.append(OrtValue(result))
                 continue
             try:
-                place.update_inplace(result)
+                if result is not place.numpy():
+                    place.update_inplace(result)
             except InputError as error:
                 raise InputError(
                     f"output '{name}' does not fit what it is bound to: {error.what}",

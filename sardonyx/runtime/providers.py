@@ -40,15 +40,20 @@ class Runner(Protocol):
 
     def run(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
-        watcher: Watcher | None = None,
+        watcher: Watcher | None = None, rooms: Mapping[str, Any] | None = None,
     ) -> list[Any]:  # fmt: skip
-        """Run once; outputs may be any values of the main graph, by name."""
+        """Run once; outputs may be any values of the main graph, by name.
+
+        Who can writes an output into its array in `rooms`.
+        """
         ...
 
     def run_again(
-        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any]
-    ) -> list[Any] | None:
-        """All outputs, in memory of their own, for arrays like those of a run before; else None."""
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
+        rooms: Mapping[str, Any] | None = None,
+    ) -> list[Any] | None:  # fmt: skip
+        """Outputs, in memory of their own or in `rooms`, for arrays like those of a run before;
+        else None."""
         ...
 
     def collect(
@@ -86,15 +91,16 @@ class ReferenceRunner:
 
     def run(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
-        watcher: Watcher | None = None,
+        watcher: Watcher | None = None, rooms: Mapping[str, Any] | None = None,
     ) -> list[Any]:  # fmt: skip
         """Run once."""
         observe = None if watcher is None else watcher.observe
         return self._evaluator.run(outputs, inputs, observe=observe)
 
     def run_again(
-        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any]
-    ) -> list[Any] | None:
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
+        rooms: Mapping[str, Any] | None = None,
+    ) -> list[Any] | None:  # fmt: skip
         """None: every run is the same here."""
         return None
 
@@ -180,7 +186,7 @@ class CompiledRunner:
 
     def run(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
-        watcher: Watcher | None = None,
+        watcher: Watcher | None = None, rooms: Mapping[str, Any] | None = None,
     ) -> list[Any]:  # fmt: skip
         """Run once; a program that has inner values as outputs is made where these are wanted."""
         program, places = self._program_for(inputs), self._places
@@ -189,16 +195,21 @@ class CompiledRunner:
             if further:
                 program = self._tap(further)
                 places = {name: place for place, name in enumerate(program.output_names)}
-        results = program.run(inputs, watcher)
+        results = program.run(inputs, watcher, rooms)
         return results if outputs is None else [results[places[name]] for name in outputs]
 
     def run_again(
-        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any]
-    ) -> list[Any] | None:
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any],
+        rooms: Mapping[str, Any] | None = None,
+    ) -> list[Any] | None:  # fmt: skip
         """What one native call gives for arrays of types and shapes that were there before."""
-        if outputs or self.sparse or not isinstance(self._program, Program):
+        if self.sparse or not isinstance(self._program, Program):
             return None
-        return self._program.run_again(inputs)
+        if not outputs:
+            return self._program.run_again(inputs, None, rooms)
+        places = [self._places.get(name) for name in outputs]
+        results = None if None in places else self._program.run_again(inputs, None, rooms)
+        return results and [results[place] for place in places]  # type: ignore[index]
 
     def collect(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str]

@@ -156,17 +156,24 @@ class InferenceSession:
         given = input_feed if run_options is None else run_options.with_adapters(input_feed)
         feeds = self._ready(given)
         names = list(output_names) if output_names else None
-        taken = identities(feeds.values())
         if intermediates is not None:
+            taken = identities(feeds.values())
             results, kept = self._runner.collect(names, feeds, _pattern(intermediates))
             constants = self._runner.constants
             kept = {name: own(item, taken, constants) for name, item in kept.items()}
             return self._finish(names, results, taken), kept
-        watcher = self._watcher(run_options)
-        results = self._runner.run(names, feeds, watcher)
+        return self._run(names, feeds, run_options)
+
+    def _run(
+        self, names: list[str] | None, feeds: dict[str, Any], options: RunOptions | None,
+        rooms: Mapping[str, Any] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """Run on what is ready, into `rooms` where they fit."""
+        watcher = self._watcher(options)
+        results = self._runner.run(names, feeds, watcher, rooms)
         if self._recording is not None and watcher is not None:
             self._recording.add(watcher.events, self._runner.computed())
-        return self._finish(names, results, taken)
+        return self._finish(names, results, identities(feeds.values()))
 
     def _watcher(self, options: RunOptions | None) -> Watcher | None:
         if options is None and self._recording is None:
@@ -224,9 +231,18 @@ class InferenceSession:
     def run_with_iobinding(
         self, iobinding: IOBinding, run_options: RunOptions | None = None
     ) -> None:
-        """Run on what is bound, and put results where they are bound."""
-        names, feeds = iobinding.requests()
-        iobinding.accept(self.run(names or None, feeds, run_options))
+        """Run on what is bound, and put results where they are bound.
+
+        They are computed there, unless that memory is of another type or shape or is read too.
+        """
+        names, given = iobinding.requests()
+        rooms, results = iobinding.rooms(), None
+        if run_options is None and self._recording is None:
+            results = self._runner.run_again(names, given, rooms)
+        if results is None:
+            feeds = given if run_options is None else run_options.with_adapters(given)
+            results = self._run(names or None, self._ready(feeds), run_options, rooms)
+        iobinding.accept(results)
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs to feed: those that no constant stands for."""

@@ -4,10 +4,12 @@ import numpy as np
 
 from tests.compiler.case import FLOAT, Case, flags, ints, normal, positive
 from tests.compiler.cases_attention import CASES as ATTENTION
+from tests.compiler.cases_bit_products import CASES as BIT_PRODUCTS
 from tests.compiler.cases_choosing import CASES as CHOOSING
 from tests.compiler.cases_elements import CASES as ELEMENTS
 from tests.compiler.cases_features import CASES as FEATURES
 from tests.compiler.cases_indexing import CASES as INDEXING
+from tests.compiler.cases_losses import CASES as LOSSES
 from tests.compiler.cases_ordering import CASES as ORDERING
 from tests.compiler.cases_products import CASES as PRODUCTS
 from tests.compiler.cases_recurrent import CASES as RECURRENT
@@ -257,7 +259,7 @@ CASES: list[Case] = [
 ]
 
 ALL_CASES = [
-    *CASES, *ATTENTION, *CHOOSING, *ELEMENTS, *FEATURES, *INDEXING, *ORDERING, *RECURRENT,
-    *REGIONS, *PRODUCTS, *SIGNAL, *SLIDING, *STRUCTURE,
+    *CASES, *ATTENTION, *BIT_PRODUCTS, *CHOOSING, *ELEMENTS, *FEATURES, *INDEXING, *LOSSES,
+    *ORDERING, *RECURRENT, *REGIONS, *PRODUCTS, *SIGNAL, *SLIDING, *STRUCTURE,
 ]  # fmt: skip
 """The cases of all families."""

@@ -13,6 +13,9 @@ _NARROW = (
 _SMALL = (DataType.INT4, DataType.UINT4, DataType.INT2, DataType.UINT2)
 _ODD = np.array([0.0, -0.0, 1.0, -1.5, 1e-9, -3e-3, 0.0625, 447.9, 460.0, -1e6, 3e38, np.inf,
                  -np.inf, np.nan, 57344.0, 61440.0, 0.75, 5.0, 6.5, 2.5], np.float32)  # fmt: skip
+_BEYOND = np.array([9.9, -9.9, 255, 256, 300, -300, 65537, 3e9, -3e9, 2.0**63, -(2.0**63),
+                    1.5 * 2.0**63, 2.0**64, 1e30, -1e30, np.inf, -np.inf, np.nan])  # fmt: skip
+_WHOLE = tuple(kind for kind in DataType if kind.is_integer)
 _WORDS = np.array([0, 1, 2, 0x7FFF, 0x8000, 0xFFFF, 300, 17], np.uint16)
 
 
@@ -34,6 +37,11 @@ CASES: list[Case] = [
             label=f"wide-{kind.text}",
         )
         for kind in _NARROW
+    ),
+    *(
+        Case("Cast", (_BEYOND.astype(dtype),), {"to": int(kind)}, label=f"{dtype}-to-{kind.text}")
+        for kind in _WHOLE
+        for dtype in ("float32", "float64")
     ),
     *(Case("Cast", (_codes(kind),), {"to": 1}, label=f"from-{kind.text}") for kind in _NARROW[2:7]),
     *(

@@ -48,6 +48,7 @@ CASES: list[Case] = [
     ),
     Case("LRN", (_PICTURE,), {"size": 3}),
     Case("LRN", (normal(2, 17, 5),), {"size": 4, "alpha": 0.5, "bias": 2.0}, label="4"),
+    Case("LRN", (normal(2, 3, 5),), {"size": 7}, label="wide"),
     Case("MaxUnpool", (normal(1, 1, 2, 2), _PLACES), {"kernel_shape": [2, 2], "strides": [2, 2]}),
     Case("MaxUnpool", (normal(1, 1, 2, 2), _PLACES, ints(1, 1, 5, 3)),
          {"kernel_shape": [2, 2], "strides": [2, 2]}, fixed=(2,), label="shape"),

@@ -77,3 +77,26 @@ def test_a_scale_for_each_input_channel_keeps_the_floats() -> None:
     (found,) = compile_model(model, threads=1).run(feeds)
     difference = np.abs(found.astype(int) - sx.evaluate(model, feeds)[0].astype(int))
     assert difference.max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [({}, ""), ({"groups": True}, "layout or order"), ({"fed": True}, "only constant weights")],
+)
+def test_weights_of_four_bits_have_kernels_or_a_reason(given: dict[str, bool], reason: str) -> None:
+    graph = sx.Graph("product")
+    op = sx.Builder(graph, opset=21)
+    rng = np.random.default_rng(0)
+    packed = rng.integers(0, 256, (5, 2, 8)).astype(np.uint8)
+    x = graph.add_input("x", sx.TensorType(sx.DataType.FLOAT, ("n", 32)))
+    weights = graph.add_input("w", sx.TensorType(sx.DataType.UINT8, (5, 2, 8)))
+    values = [x, weights if given.get("fed") else op.constant(packed),
+              op.constant(np.ones((5, 2), np.float32))]  # fmt: skip
+    if given.get("groups"):
+        values += [None, op.constant(np.arange(32, dtype=np.int32) // 16)]
+    options = {"K": 32, "N": 5, "bits": 4, "block_size": 16}
+    graph.outputs.append(op.node("MatMulNBits", tuple(values), 1, "com.microsoft", options))
+    model = sx.Model(graph, opsets=sx.Opsets({"": 21, "com.microsoft": 1}), ir_version=10)
+    (row,) = compile_model(model, threads=1).explain()
+    assert reason in row.reason
+    assert (row.kernel == "reference") == bool(reason)

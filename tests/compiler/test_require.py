@@ -71,6 +71,51 @@ def test_updates_that_do_not_fit_a_scatter_are_an_error(rows: int) -> None:
         session.run(None, feeds)
 
 
+@pytest.mark.parametrize(
+    ("inputs", "call", "shapes"),
+    [
+        ("float[a,b] x, float[c,d] y", "SwiGLU(x, y)", [(2, 4), (1, 4)]),
+        ("float[a,b] x, float[c] y", "Gemm(x, x, y)", [(2, 2), (3,)]),
+        ("float[a,b,c] x, int64[d,e] y", "SoftmaxCrossEntropyLoss(x, y)", [(3, 5, 2), (3, 1)]),
+        ("float[a,b,c] x, int64[d,e] y", "NegativeLogLikelihoodLoss(x, y)", [(1, 5, 2), (3, 2)]),
+        ("float[a,b,c,d] x, float[e,f,g,h] y", "GridSample(x, y)", [(1, 1, 3, 3), (1, 2, 2, 3)]),
+        ("float[a,b,c] x, float y", "LpPool<kernel_shape = [3]>(x)", [(1, 1, 2), ()]),
+        ("float[a,b] x, float y", "ArgMin<axis = 1>(x)", [(2, 0), ()]),
+        ("float[a] x, int64[b] y", "Gather(x, y)", [(0,), (2,)]),
+        ("float[a] x, int64[b] y", "GatherElements(x, y)", [(0,), (2,)]),
+    ],
+)
+def test_shapes_that_do_not_fit_are_an_error_everywhere(
+    inputs: str, call: str, shapes: list[tuple[int, ...]]
+) -> None:
+    kind = "int64" if "ArgMin" in call else "float"
+    model = sx.load_text(
+        f'<ir_version: 14, opset_import: ["": 28]> g ({inputs}) => ({kind} z) {{ z = {call} }}'
+    )
+    second = np.zeros(shapes[1], np.int64 if "int64" in inputs else np.float32)
+    feeds = {"x": np.zeros(shapes[0], np.float32), "y": second}
+    for provider in ("CPUExecutionProvider", "ReferenceExecutionProvider"):
+        with pytest.raises(SardonyxError):
+            sx.InferenceSession(model, providers=[provider]).run(None, feeds)
+
+
+@pytest.mark.parametrize("name", ["SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"])
+@pytest.mark.parametrize(("label", "runs"), [(-1, False), (5, False), (7, True), (4, True)])
+def test_labels_are_classes_or_ignored(name: str, label: int, runs: bool) -> None:
+    model = sx.load_text(
+        '<ir_version: 10, opset_import: ["": 21]> g (float[a,b] x, int32[c] y) => (float z)'
+        f" {{ z = {name}<ignore_index = 7>(x, y) }}"
+    )
+    feeds = {"x": np.zeros((2, 5), np.float32), "y": np.int32([label, 0])}
+    for provider in ("CPUExecutionProvider", "ReferenceExecutionProvider"):
+        session = sx.InferenceSession(model, providers=[provider])
+        if runs:
+            assert np.isfinite(session.run(None, feeds)[0])
+        else:
+            with pytest.raises(SardonyxError):
+                session.run(None, feeds)
+
+
 def test_axes_out_of_range_are_an_error() -> None:
     model = sx.load_text(
         '<ir_version: 10, opset_import: ["": 21]> g (float[a,b] x) => (float[a,b] y)'

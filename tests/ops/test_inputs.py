@@ -68,6 +68,9 @@ def test_an_output_that_is_not_there() -> None:
          "has the attribute 'beta', which its operator does not know"),
         (f"{HEADER} g (float[2] x) => (float[2] y)"
          "{ y = Add(x, c) c = Constant<value_floats=[1.0,2.0,3.0]>() }",
+         EvaluationError, "do not broadcast: 2 against 3"),
+        (f"{HEADER} g (float[2] x) => (float[n] y)"
+         "{ y = Gather(x, c) c = Constant<value_int=7>() }",
          EvaluationError, "with inputs float32"),
     ],
 )  # fmt: skip

@@ -114,6 +114,6 @@ def test_contradictions():
         inferred(model(given, "linear", 3, 2))
     with pytest.raises(InferenceError, match="rank 4"):
         inferred(model(given, "linear", shapes={"query": [2, 5, 4, 4]}))
-    with pytest.raises(SardonyxError, match="past_state has the shape"):
+    with pytest.raises(SardonyxError, match="sizes of past_state: 4 against 2"):
         wrong = given | {"past_state": given["past_state"][:, :, :2]}
         run_here(model(wrong, "linear"), wrong)

@@ -81,8 +81,8 @@ def test_inference():
 
 def test_wrong_models_are_refused():
     given = inputs_of(rotated=4)
-    with pytest.raises(SardonyxError, match="2 angles turn no 6 elements"):
+    with pytest.raises(SardonyxError, match="half the rotated size, cache: 3 against 2"):
         run_here(model(given), given)
     given = inputs_of(packed=True)
-    with pytest.raises(SardonyxError, match="no 4 heads"):
+    with pytest.raises(SardonyxError, match="half the rotated size, cache: 2 against 3"):
         run_here(model(given, num_heads=4), given)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sardonyx.errors import InferenceError
+from sardonyx.errors import InferenceError, SardonyxError
 from tests.ops.one_node import inferred, one_node, run_here, run_there
 
 X = np.ones((1, 1, 6, 6), np.float32)
@@ -31,7 +31,7 @@ def test_negative_pads_and_empty_kernels_are_refused(
     with pytest.raises(InferenceError, match=said) as raised:
         inferred(content)
     assert f"node of 'y' ({op_type})" in str(raised.value)
-    with pytest.raises(InferenceError, match=said):
+    with pytest.raises(SardonyxError, match=said):
         run_here(content, inputs)
     with pytest.raises(Exception, match=r"pads|kernel_shape"):
         run_there(content, inputs)

@@ -96,3 +96,64 @@ def test_what_cannot_be_bound(session: sx.InferenceSession) -> None:
     binding.bind_ortvalue_output("y", sx.OrtValue(frozen))
     with pytest.raises(InputError, match="read-only"):
         session.run_with_iobinding(binding)
+
+
+def _copied(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The shapes of results that are copied into bound memory from now on."""
+    shapes: list[tuple[int, ...]] = []
+    copy = sx.OrtValue.update_inplace
+
+    def record(self: sx.OrtValue, array: np.ndarray) -> None:
+        shapes.append(array.shape)
+        copy(self, array)
+
+    monkeypatch.setattr(sx.OrtValue, "update_inplace", record)
+    return shapes
+
+
+def test_results_are_computed_where_they_are_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = _copied(monkeypatch)
+    text = (
+        '<ir_version: 10, opset_import: ["": 21]> g (float[n,3] x) => (float[n,3] y, float[n,3] z)'
+        "{ y = Neg(x) s = Cast<to = 8>(y) v = Cast<to = 1>(s) z = Add(v, v) }"
+    )
+    for source in (TEXT, text):
+        session = sx.InferenceSession(sx.load_text(source))
+        binding = session.io_binding()
+        places = [np.full((2, 3), 99, np.float32), np.full((2, 3), 7, ml_dtypes.bfloat16)]
+        binding.bind_ortvalue_output("y", sx.OrtValue(places[0]))
+        if source is TEXT:
+            binding.bind_ortvalue_output("b", sx.OrtValue(places[1]))
+        for factor in (1, 2, 3):
+            binding.bind_cpu_input("x", X * np.float32(factor))
+            session.run_with_iobinding(binding)
+            np.testing.assert_array_equal(places[0], -X * factor)
+        assert binding.get_outputs()[0].numpy() is places[0]
+    assert copied == []
+
+
+def test_memory_that_is_read_or_bound_twice_is_written_at_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copied = _copied(monkeypatch)
+    text = (
+        '<ir_version: 10, opset_import: ["": 21]> g (float[n,3] x) => (float[n,3] y, float[n,3] z)'
+        "{ y = Neg(x) z = Add(x, x) }"
+    )
+    session = sx.InferenceSession(sx.load_text(text))
+    memory = np.zeros(12, np.float32)
+    memory[:6] = X.reshape(-1)
+    shifted = memory[3:9].reshape(2, 3)
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", memory[:6].reshape(2, 3))
+    binding.bind_ortvalue_output("y", sx.OrtValue(shifted))
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(shifted, -X)
+    assert copied == [(2, 3)]
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", X)
+    for name in "yz":
+        binding.bind_ortvalue_output(name, sx.OrtValue(shifted))
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(shifted, X * 2)
+    assert copied == [(2, 3)] * 2

@@ -80,7 +80,7 @@ def gather_calls(fusion: Fusion, group: Group) -> list[Call]:
         *inner,
     ]
     outer = [(names[place], form.shape[place]) for place in range(behind)]
-    made = parallel_kernel(outer, [Guard(0, size, tuple(body))])
+    made = parallel_kernel(outer, [Guard(size, 1, report), Guard(0, size, tuple(body))])
     return [Call(made, reader.places(made), product(form.shape))]
 
 

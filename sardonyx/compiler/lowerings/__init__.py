@@ -2,6 +2,7 @@
 
 from sardonyx.compiler.lowerings import (
     attention,
+    bit_products,
     choosing,
     cumulative,
     determinant,
@@ -12,6 +13,7 @@ from sardonyx.compiler.lowerings import (
     group_attention,
     indexing,
     integer_products,
+    losses,
     movement,
     ordering,
     pointwise,
@@ -36,7 +38,7 @@ MODULES = (
     pointwise, movement, reduction, indexing, cumulative, resampling, einsum,
     quantization, scattering, features, forest, sliding, recurrent, ordering, choosing,
     suppression, training, signal, tokens, state_attention, regions, determinant, fused, attention,
-    group_attention, integer_products, products, quantized_elements,
+    group_attention, integer_products, products, quantized_elements, losses, bit_products,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()

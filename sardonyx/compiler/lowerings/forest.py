@@ -44,7 +44,6 @@ from sardonyx.loops.nodes import (
     Let,
     Load,
     Loop,
-    Pick,
     Read,
     Register,
     Select,
@@ -52,7 +51,6 @@ from sardonyx.loops.nodes import (
     Store,
     Update,
     Value,
-    Whole,
 )
 from sardonyx.ops.ml_forest import (
     AGGREGATES,
@@ -106,7 +104,7 @@ def _tables(forest: Forest) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return nodes, plan
 
 
-def tree_scores(x: Form, forest: Forest, function: str) -> Form:
+def tree_scores(request: Request, x: Form, forest: Forest, function: str) -> Form:
     """What the leaves say of each target, combined over trees: [rows, targets]."""
     if function not in ("SUM", "AVERAGE"):
         raise NotLowered(f"trees combined by {function} have no native form")
@@ -114,11 +112,8 @@ def tree_scores(x: Form, forest: Forest, function: str) -> Form:
         raise NotLowered("only trees of one precision, without sets, have a native form")
     branches = forest.mode != LEAF
     modes = sorted(set(forest.mode[branches].tolist()))
-    width = x.shape[1]
     features = forest.feature[branches]
-    highest = int(features.max(initial=-1))
-    if isinstance(width, int) and highest >= width:
-        raise NotLowered(f"a node asks for feature {highest} of {width}")
+    request.fit(int(features.max(initial=-1)) + 1, x.shape[1])
     if int(features.min(initial=0)) < 0:
         raise NotLowered(f"a node asks for feature {int(features.min())}")
     nodes, plan = _tables(forest)
@@ -129,7 +124,7 @@ def tree_scores(x: Form, forest: Forest, function: str) -> Form:
     flags = np.zeros(len(nodes), np.int32)
     flags[:-1] = np.where(branches, forest.mode, 0) + 8 * forest.missing
     arguments = (x, constant(nodes), constant(plan), constant(weights), constant(flags))
-    asks = _Question(tuple(modes), bool((forest.missing & branches).any()), isinstance(width, int))
+    asks = _Question(tuple(modes), bool((forest.missing & branches).any()))
     room = Room((x.shape[0], weights.shape[1]), x.dtype)
     steps = int(plan[:, -1].sum()) * TOGETHER * 4
     routine = Routine(arguments, (room,), asks.write, x.shape[0] * steps)
@@ -137,10 +132,10 @@ def tree_scores(x: Form, forest: Forest, function: str) -> Form:
 
 
 class _Question:
-    """How nodes ask: by which relations, whether NaN may mean yes, whether columns are known."""
+    """How nodes ask: by which relations, and whether NaN may mean yes."""
 
-    def __init__(self, modes: tuple[int, ...], missing: bool, safe: bool) -> None:
-        self.modes, self.missing, self.safe = modes, missing, safe
+    def __init__(self, modes: tuple[int, ...], missing: bool) -> None:
+        self.modes, self.missing = modes, missing
 
     def write(self, memories: Memories) -> Sequence[Kernel]:
         """Blocks of rows in parallel; for each group of trees, each row of the block."""
@@ -181,8 +176,6 @@ class _Question:
         floats = Buffer(nodes.memory, table.dtype, nodes.shape, nodes.strides)
         node, column = symbol("%node"), symbol("%column")
         value: Value = Load(table, (row, column))
-        if not self.safe:
-            value = Pick(table, (Whole(row), Whole(column)))
         mode = Load(flags, (node,))
         answer = self.answer(value, Load(floats, (node, 0)), mode)
         if self.missing:
@@ -214,7 +207,7 @@ def regressor(
     count = n_targets if n_targets is not None else max(trees["target_ids"] or (0,)) + 1
     table = feature_rows(x)
     forest = forest_of_nodes(trees, "target", count, table.dtype.numpy)
-    scores = tree_scores(table, forest, aggregate_function)
+    scores = tree_scores(request, table, forest, aggregate_function)
     base = base_values(trees, table.dtype.numpy)
     if len(base):
         scores = scores + constant(base)
@@ -230,7 +223,7 @@ def classifier(
     table = feature_rows(x)
     forest = forest_of_nodes(trees, "class", len(names), table.dtype.numpy)
     base = base_values(trees, table.dtype.numpy)
-    scores = tree_scores(table, forest, "SUM")
+    scores = tree_scores(request, table, forest, "SUM")
     distinct = np.unique(trees["class_ids"] or ())
     if len(names) == 2 and len(distinct) == 1 and len(base) < 2:
         positive = not (forest.weights < 0).any()
@@ -261,7 +254,7 @@ def ensemble(
     given |= nodes_of_splits(trees)
     forest = forest_of_nodes(given, "target", count, trees["leaf_weights"].dtype)
     names = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
-    scores = tree_scores(feature_rows(x), forest, AGGREGATES[aggregate_function])
+    scores = tree_scores(request, feature_rows(x), forest, AGGREGATES[aggregate_function])
     return transform(scores, names[post_transform])
 
 

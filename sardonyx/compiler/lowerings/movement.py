@@ -97,6 +97,7 @@ def split(
         axes[place] = Axis(place, start)
         parts.append(View(shape, x.dtype, x, tuple(axes)))
         start = start + shape[place]
+    request.agree(start, x.shape[place])
     return tuple(parts)
 
 

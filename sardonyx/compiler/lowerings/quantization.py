@@ -69,7 +69,8 @@ def quantize(
     request: Request, x: Form, scale: Form, zero: Form | None = None, *, axis: int,
     block_size: int, output_dtype: int, precision: int, saturate: int,
 ) -> Form:  # fmt: skip
-    """x / scale + zero point, rounded half to even and kept within a narrow type's range."""
+    """x / scale + zero point, rounded half to even and kept within a narrow type's range; NaN is
+    the smallest."""
     to = request.outputs[0].dtype
     assert to is not None
     kind = DataType(precision) if precision else scale.dtype
@@ -86,7 +87,7 @@ def quantize(
     if not to.is_integer:
         total = level if offset is None else level + cast(offset, DataType.FLOAT)
         return convert(total, to, saturate=bool(saturate))
-    return saturated(select(binary("ne", level, level), 0.0, level), offset, to)
+    return saturated(select(binary("ne", level, level), -math.inf, level), offset, to)
 
 
 def _is_rounded(x: Form) -> bool:
@@ -156,7 +157,7 @@ def dynamic_quantize(request: Request, x: Form) -> tuple[Form, Form, Form]:
     scale = select(binary("eq", low, high), 1.0, (high - low) / 255.0)
     zero = saturated(-low / scale, None, DataType.UINT8)
     level = x / scale
-    level = select(binary("ne", level, level), 0.0, level)
+    level = select(binary("ne", level, level), -math.inf, level)
     return saturated(level, zero, DataType.UINT8), scale, zero
 
 

@@ -24,8 +24,11 @@ from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import STORED
 from sardonyx.ops.fact import axis_of
+from sardonyx.ops.normalization import near_channels
 
 Axes = Sequence[int]
+MOST_NEAR = 64
+"""Channels around one that its window is written out for."""
 
 
 def _sum(x: Form, axes: Axes) -> Form:
@@ -70,6 +73,7 @@ def _arg_extreme(name: str) -> Lowering:
     def lower(
         request: Request, x: Form, *, axis: int, keepdims: int, select_last_index: int
     ) -> Form:
+        request.fit(1, x.shape[axis_of(axis, len(x.shape))])
         found = extreme_place(name, x, axis, last=bool(select_last_index))
         return found if keepdims else squeeze(found, [axis])
 
@@ -213,12 +217,15 @@ def local_response(
 ) -> Form:
     """Each element over a power of the squares summed over neighbouring channels."""
     places = [iota(x.shape, axis) for axis in range(len(x.shape))]
+    channels = x.shape[1]
+    before, after = near_channels(size, channels if isinstance(channels, int) else size)
+    if before + after > MOST_NEAR:
+        raise NotLowered(f"a window over {before + after + 1} channels has no native form")
     total: Form | None = None
-    for offset in range(-((size - 1) // 2), size - (size - 1) // 2):
+    for offset in range(-before, after + 1):
         near = take(x, [places[0], places[1] + offset, *places[2:]])
         total = near * near if total is None else total + near * near
-    if total is None:
-        raise NotLowered("no channels are near")
+    assert total is not None
     return x / binary("pow", total * (alpha / size) + bias, number(beta, x.dtype))
 
 

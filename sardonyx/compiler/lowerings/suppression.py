@@ -2,7 +2,17 @@
 
 from collections.abc import Sequence
 
-from sardonyx.compiler.forms import Form, Memories, Room, Routine, Trim, reshape, results
+from sardonyx.compiler.forms import (
+    Axis,
+    Form,
+    Memories,
+    Room,
+    Routine,
+    Trim,
+    View,
+    reshape,
+    results,
+)
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.sorting import Order, merge_sort
 from sardonyx.compiler.lowerings.request import Lowerings, Request
@@ -45,7 +55,7 @@ def non_max_suppression(
     count = request.agree(boxes.shape[1], scores.shape[2])
     batches, classes = scores.shape[:2]
     given = [most, overlap, least]
-    limits = [None if form is None else reshape(form, (1,)) for form in given]
+    limits = [None if form is None else _first(form) for form in given]
     known = request.known(2) if most is not None else None
     kept: Size = count
     if known is not None:
@@ -73,6 +83,12 @@ def non_max_suppression(
     arguments = (boxes, scores, *(form for form in limits if form is not None))
     made, total = results(Routine(arguments, rooms, write, product(scores.shape) * 32, scratch))
     return Trim(made, total, 0)
+
+
+def _first(form: Form) -> Form:
+    """The first element, as a list of one."""
+    axes = tuple(Axis(None) for _ in form.shape)
+    return reshape(View((), form.dtype, form, axes), (1,))
 
 
 def _corners(memories: Memories, count: Size, centred: int) -> list[Statement]:
