@@ -1,5 +1,6 @@
 """Nodes without a native form of their own, as the operators that their function consists of."""
 
+from sardonyx.compiler.derive import NamingInference
 from sardonyx.compiler.lower import Lowered, lower_graph
 from sardonyx.compiler.lowerings import LOWERINGS
 from sardonyx.dims import HIDDEN
@@ -10,7 +11,6 @@ from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain
 from sardonyx.ops.convert import function_results
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.ops.fact import Fact, to_type
-from sardonyx.ops.infer import Inference
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.replace import replace_node
 
@@ -21,7 +21,7 @@ MOST_ROUNDS = 4
 def lower_model(evaluator: Evaluator, operators: Catalog) -> tuple[Lowered, dict[Value, Fact]]:
     """Lower a model; what has no native form but is a function of others becomes those first."""
     for rest in reversed(range(MOST_ROUNDS)):
-        inference = Inference(evaluator.model, operators)
+        inference = NamingInference(evaluator.model, operators)
         inference.run()
         facts = inference.facts
         unknown = [

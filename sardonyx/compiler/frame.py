@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.compiler.build import Step
+from sardonyx.compiler.derive import Definitions
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.image import ARENA, FIRST_INPUT, NOTHING, SegmentImage
 from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status
@@ -29,17 +30,18 @@ class _Slot:
     offset: str
 
 
-def segment_image(step: Step, numbering: Numbering) -> SegmentImage:
+def segment_image(step: Step, numbering: Numbering, definitions: Definitions) -> SegmentImage:
     """Number what a step reads and makes, lay out its frame, and write down its plan."""
-    return _Frame(step, numbering).image()
+    return _Frame(step, numbering, definitions).image()
 
 
 class _Frame:
-    def __init__(self, step: Step, numbering: Numbering) -> None:
+    def __init__(self, step: Step, numbering: Numbering, definitions: Definitions) -> None:
         self.step = step
         self.numbering = numbering
-        self.names = sorted(_names(step))
-        self.code = Code(self.names, ["pieces"])
+        self.definitions = definitions
+        self.names = sorted(definitions.told(_names(step)))
+        self.code = Code(self.names, ["pieces"], definitions.sizes)
         self.starts: list[int] = []
         self.slots = 0
         for call in step.calls:
@@ -119,6 +121,8 @@ class _Frame:
         """Where each block begins in the arena, behind the frame and the status."""
         blocks: list[Any] = list(lifetimes)
         sample: dict[str, Size] = dict.fromkeys(self.names, TYPICAL_SIZE)
+        for name, size in self.definitions.sizes.items():
+            sample[name] = substitute(size, sample)
         typical = [max(_sample(item.shape, sample), 0) * item.dtype.numpy.itemsize
                    for item in blocks]  # fmt: skip
         begin = str(_round_up(self.slots * 8 + 8))
