@@ -4,6 +4,7 @@ Behind a few strided layers an image's height would be `((h-2)//2-2)//2+1`, and 
 of two such sums. With a name for each quotient it is one name, which the program's plan computes.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +16,9 @@ from sardonyx.loops.nodes import substitute, symbols
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.fact import Fact
 from sardonyx.ops.infer import Inference
+
+QUOTIENT = re.compile(rf"{HIDDEN}_quotient\d{{6}}")
+"""The names, which are in the order of their text."""
 
 
 @dataclass(eq=False)
@@ -30,12 +34,12 @@ class Definitions:
         >>> n, definitions = symbol("n"), Definitions()
         >>> size = definitions.shape((n - 2) // 2 + 1)
         >>> print(size, definitions.shape(((n - 2) // 2) * 4 + 4), definitions.full(size))
-        _unknown_quotient0 4*_unknown_quotient0 (n-2)//2+1
+        _unknown_quotient000000 4*_unknown_quotient000000 (n-2)//2+1
         """
         for operation in _quotients(size):
             if operation not in self._quotients:
                 shift = _shift(size, operation)
-                name = f"{HIDDEN}_quotient{len(self.sizes)}"
+                name = f"{HIDDEN}_quotient{len(self.sizes):06}"
                 self.sizes[name] = Expression({(operation,): 1}) + shift
                 self._quotients[operation] = symbol(name) - shift
         return self.content(size)

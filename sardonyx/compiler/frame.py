@@ -44,9 +44,10 @@ class _Frame:
         self.code = Code(self.names, ["pieces"], definitions.sizes)
         self.starts: list[int] = []
         self.slots = 0
-        for call in step.calls:
+        self.kernels = [numbering.kernel(call.kernel) for call in step.calls]
+        for call, kernel in zip(step.calls, self.kernels, strict=True):
             self.starts.append(self.slots)
-            self.slots += len(call.places) + len(call.kernel.parameters) + 3
+            self.slots += len(call.places) + len(kernel.arguments) + 3
         places = [*step.inputs, *step.outputs]
         self.outside = {form: FIRST_INPUT + place for place, form in enumerate(places)}
         self.constants: dict[int, int] = {}
@@ -65,9 +66,9 @@ class _Frame:
             dtypes=tuple(int(form.dtype) for form in self.step.outputs),
             constants=tuple(self.constants),
             calls=tuple(
-                (self.numbering.kernel(call.kernel), start, start + len(call.places)
-                 + len(call.kernel.parameters))
-                for call, start in zip(self.step.calls, self.starts, strict=True)
+                (kernel.number, start, start + len(call.places) + len(kernel.arguments))
+                for call, kernel, start
+                in zip(self.step.calls, self.kernels, self.starts, strict=True)
             ),
             names=tuple(self.step.names),
             bases=tuple(slot.base for slot in slots),
@@ -82,11 +83,11 @@ class _Frame:
 
     def fill(self) -> Iterator[_Slot]:
         """Every slot of the frame."""
-        for call in self.step.calls:
+        for call, kernel in zip(self.step.calls, self.kernels, strict=True):
             for item in call.places:
                 yield self.slot(item)
-            for name in call.kernel.parameters:
-                yield _Slot(NOTHING, self.code.argument(name))
+            for size in kernel.arguments:
+                yield _Slot(NOTHING, self.code.value(size))
             for count in self.shares(call):
                 yield _Slot(NOTHING, count)
 
