@@ -86,7 +86,12 @@ class Expression:
         return self * -1
 
     def __sub__(self, other: Size) -> Size:
-        return self + -other if isinstance(other, _SIZES) else NotImplemented
+        if isinstance(other, Expression):
+            terms = dict(self.terms)
+            for product, factor in other.terms.items():
+                terms[product] = terms.get(product, 0) - factor
+            return _expression(terms)
+        return self + -other if isinstance(other, int) else NotImplemented
 
     def __rsub__(self, other: Size) -> Size:
         return -self + other
@@ -146,18 +151,17 @@ class Expression:
         kept: dict[Product, int] = {}
         for product, factor in self.terms.items():
             value: Size = factor
-            rest: list[Atom] = []
+            rest = product
             for atom in product:
                 found = sizes.get(atom) if isinstance(atom, str) else _substitute(atom, sizes)
-                if found is None:
-                    rest.append(atom)
-                else:
+                if found is not None:
                     value = value * found
+                    place = rest.index(atom)
+                    rest = rest[:place] + rest[place + 1 :]
             if isinstance(value, int):
-                key = tuple(rest)
-                kept[key] = kept.get(key, 0) + value
+                kept[rest] = kept.get(rest, 0) + value
             else:
-                total = total + value * Expression({tuple(rest): 1}) if rest else total + value
+                total = total + value * Expression({rest: 1}) if rest else total + value
         return total + _expression(kept)
 
     def __str__(self) -> str:
@@ -187,9 +191,6 @@ class Expression:
         return text.removeprefix("+")
 
     __repr__ = __str__
-
-
-_SIZES = (int, Expression)
 
 
 def _texts(term: tuple[Product, int]) -> list[str]:

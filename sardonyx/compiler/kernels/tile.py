@@ -7,6 +7,7 @@ sum of float32 is taken in pieces, which keeps rounding errors low.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,6 +125,7 @@ def suits_pairs(rows: Size, columns: Size, dtype: DataType, target: Target) -> b
     return few or (target.pairs and many)
 
 
+@lru_cache(maxsize=1 << 10)
 def choose_tile(
     rows: Size, columns: Size, target: Target, dtype: DataType = DataType.FLOAT
 ) -> Tile:
