@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sardonyx.dims import Expression, Product, Size, floor_divide, maximum, minimum, remainder, symbol
+from sardonyx.dims import Product, Size, floor_divide, maximum, minimum, remainder, symbol
 from sardonyx.dims import broadcast as together
 from sardonyx.loops.nodes import (
     Binary,
@@ -80,8 +80,8 @@ class Family:
         >>> from sardonyx.loops.build import dense, kernel
         >>> from sardonyx.dtypes import DataType
         >>> def clear(size):
-        ...     place = Store(dense("x", DataType.FLOAT, (size,)), (symbol("%i"),), Constant(0.0, DataType.FLOAT))
-        ...     return kernel([Loop("%i", size, (place,))])
+        ...     x = dense("x", DataType.INT64, (size,))
+        ...     return kernel([Loop("%i", size, (Store(x, (symbol("%i"),), Whole(2)),))])
         >>> family = Family([clear(5), clear(6), clear(7)])
         >>> family.find(clear(8))[1]
         {'number0': 8}

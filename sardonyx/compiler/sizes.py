@@ -10,7 +10,10 @@ class Code:
     """A function under construction; equal sizes are computed once."""
 
     def __init__(
-        self, names: Sequence[str], more: Sequence[str] = (), derived: Mapping[str, Size] | None = None
+        self,
+        names: Sequence[str],
+        more: Sequence[str] = (),
+        derived: Mapping[str, Size] | None = None,
     ) -> None:
         """`derived` are names of sizes that are computed of the others."""
         self._arguments = {name: f"v{number}" for number, name in enumerate(names)}

@@ -138,4 +138,8 @@ def _same(left: Value, right: Value) -> bool:
     a, b = left.tensor.numpy(), right.tensor.numpy()
     if a.dtype == object:
         return bool((a == b).all())
-    return a.tobytes() == b.tobytes()
+    return np.array_equal(_bits(a), _bits(b))
+
+
+def _bits(array: Any) -> Any:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

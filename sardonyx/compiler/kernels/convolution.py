@@ -158,6 +158,16 @@ def _rows(form: Convolution, taps: Sequence[int]) -> Size:
     return form.shape[-1] if isinstance(form.shape[-1], int) else USUAL_WIDTH
 
 
+def _packed_weights(
+    weights: NDArray[Any], groups: int, tile: Tile, arithmetic: Arithmetic
+) -> NDArray[Any]:
+    channels = weights.shape[0]
+    columns = weights.reshape(groups, channels // groups, *weights.shape[1:])
+    columns = columns.transpose((0, *range(3, columns.ndim), 2, 1))
+    columns = arithmetic.pack(columns)
+    return pack_columns(columns.reshape(groups, -1, channels // groups), tile.nr)
+
+
 def _right_side(
     reader: Reader, form: Convolution, weights: NDArray[Any] | None, tile: Tile,
     arithmetic: Arithmetic,
@@ -165,13 +175,10 @@ def _right_side(
     """Weights as [groups, panels, taps * C / groups, nr], packed now or by a call."""
     groups = form.groups
     if weights is not None:
-        channels = weights.shape[0]
-        columns = weights.reshape(groups, channels // groups, *weights.shape[1:])
-        order = (0, *range(3, columns.ndim), 2, 1)
-        columns = columns.transpose(order)
-        columns = arithmetic.pack(columns)
-        columns = columns.reshape(groups, -1, channels // groups)
-        return [], reader.packed(Packed(aligned(pack_columns(columns, tile.nr))))
+        key = (groups, tile.nr, arithmetic)
+        return [], reader.packed_once(
+            weights, key, lambda: _packed_weights(weights, groups, tile, arithmetic)
+        )
     channels, depth, *taps = (_known(size) for size in form.weights.shape)
     count = channels // groups
     panels = -(-count // tile.nr)

@@ -125,7 +125,7 @@ def _row(problem: _Problem, width: Size) -> list[Statement]:
 
 
 def _tile(problem: _Problem) -> list[Statement]:
-    """A tile that lies inside of the image, or one that has to look where it ends."""
+    """All channels of a tile, which has to look where the image ends if it does not lie inside."""
     width = problem.form.image.shape[3]
     fits = Binary(
         "and",
@@ -133,21 +133,18 @@ def _tile(problem: _Problem) -> list[Statement]:
         Binary("lt", Whole(problem.left + problem.reach - 1), Whole(width)),
     )
     flag = Select(fits, constant(1, DataType.INT64), constant(0, DataType.INT64))
-    return [
-        Let(INSIDE, flag),
-        Guard(0, symbol(INSIDE), (_vectors(problem, careful=False),)),
-        Guard(symbol(INSIDE), 1, (_vectors(problem, careful=True),)),
-    ]
+    return [Let(INSIDE, flag), _vectors(problem)]
 
 
-def _vectors(problem: _Problem, careful: bool) -> Statement:
-    """All channels of a tile."""
+def _vectors(problem: _Problem) -> Statement:
     form, lanes = problem.form, problem.lanes
     kh, _ = form.weights.shape[2:]
     row = symbol(Y) * form.strides[0] + symbol(KY) * form.dilations[0] - form.pads[0]
     taken = (
         Register(PIXELS, DataType.FLOAT, (problem.reach, lanes), -0.0, lanes=True),
-        _in_lanes(problem, _products(problem, careful)),
+        Guard(0, symbol(INSIDE), (_in_lanes(problem, _pixels(problem, careful=False)),)),
+        Guard(symbol(INSIDE), 1, (_in_lanes(problem, _pixels(problem, careful=True)),)),
+        _in_lanes(problem, _products(problem)),
     )
     inside = Guard(-1, symbol(ROW), (Guard(symbol(ROW), form.image.shape[2], taken),))
     body = (
@@ -165,8 +162,8 @@ def _in_lanes(problem: _Problem, body: list[Statement]) -> Statement:
     return Loop(LANE, problem.lanes, inner, Kind.VECTOR)
 
 
-def _products(problem: _Problem, careful: bool) -> list[Statement]:
-    """The pixels that a row of the filter meets, and what they add to the tile."""
+def _pixels(problem: _Problem, careful: bool) -> list[Statement]:
+    """The pixels that a row of the filter meets."""
     form, lane = problem.form, symbol(LANE)
     width = form.image.shape[3]
     kw = form.weights.shape[3]
@@ -187,6 +184,16 @@ def _products(problem: _Problem, careful: bool) -> list[Statement]:
         if careful:
             take = Guard(-1, x, (Guard(x, width, (take,)),))
         body.append(take)
+    return body
+
+
+def _products(problem: _Problem) -> list[Statement]:
+    """What the pixels add to the tile."""
+    form, lane = problem.form, symbol(LANE)
+    kw = form.weights.shape[3]
+    assert isinstance(kw, int)
+    step, spread = form.strides[1], form.dilations[1]
+    body: list[Statement] = []
     for kx in range(kw):
         tap = Load(problem.taps, (symbol(KY), kx, problem.channel))
         for r in range(problem.mr):

@@ -14,10 +14,8 @@ from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import (
     Call,
     Index,
-    Packed,
     Reader,
     Scratch,
-    aligned,
     broadcast_index,
 )
 from sardonyx.compiler.kernels.tile import (
@@ -102,8 +100,10 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     reader = Reader(fusion, group)
     calls: list[Call] = []
     if constant is not None:
-        packed = pack_columns(arithmetic.pack(constant), tile.nr)
-        right = reader.packed(Packed(aligned(packed)))
+        right = reader.packed_once(
+            constant, (tile.nr, arithmetic),
+            lambda: pack_columns(arithmetic.pack(constant), tile.nr),
+        )  # fmt: skip
         let_go(constant)
     else:
         shape = (*form.right.shape[:-2], problem.panels, depth, tile.nr)

@@ -1,10 +1,9 @@
 """How a kernel gets at elements: loads from memory, or values computed in place."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import (
@@ -21,6 +20,7 @@ from sardonyx.compiler.forms import (
     topological,
 )
 from sardonyx.compiler.fuse import Fusion, Group
+from sardonyx.compiler.kernels.tile import aligned_room
 from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.loops.build import dense, dense_strides
@@ -110,6 +110,15 @@ class Reader:
         """Constants of this group's own."""
         array = place.array
         return dense(self.memory(place), from_numpy(array.dtype), array.shape)
+
+    def packed_once(
+        self, array: NDArray[Any], key: Hashable, make: Callable[[], NDArray[Any]]
+    ) -> Buffer:
+        """Constants that are made of others; where several groups read the same, they share it."""
+        known = self.fusion.packed
+        if (id(array), key) not in known:
+            known[id(array), key] = array, make()
+        return self.packed(Packed(known[id(array), key][1]))
 
     def value(self, form: Form, index: Index) -> Value:
         """The element of a form at an index."""
@@ -289,8 +298,6 @@ def inlined(form: Form, elements: Mapping[Form, Value]) -> Value:
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
     """A copy of an array that begins at a cache line."""
-    room = np.empty(array.nbytes + 64, np.uint8)
-    start = -room.ctypes.data % 64
-    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy = aligned_room(array.shape, array.dtype)
     copy[...] = array
     return copy

@@ -5,6 +5,7 @@ epilogue is applied and the result stored. The right side lies packed in panels 
 sum of float32 is taken in pieces, which keeps rounding errors low.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -252,9 +253,21 @@ def guarded(column: Size, columns: Size, tile: Tile, store: Statement) -> tuple[
 
 
 def pack_columns(matrix: NDArray[Any], nr: int) -> NDArray[Any]:
-    """[..., K, N] -> [..., panels, K, nr], with zeros behind the last column."""
+    """[..., K, N] -> [..., panels, K, nr], with zeros behind the last column; at a cache line."""
     *batch, depth, columns = matrix.shape
-    panels = -(-columns // nr)
-    padded = np.zeros((*batch, depth, panels * nr), matrix.dtype)
-    padded[..., :columns] = matrix
-    return np.moveaxis(padded.reshape(*batch, depth, panels, nr), -2, -3)
+    whole, rest = divmod(columns, nr)
+    packed = aligned_room((*batch, whole + (rest > 0), depth, nr), matrix.dtype)
+    panels = matrix[..., : whole * nr].reshape(*batch, depth, whole, nr)
+    packed[..., :whole, :, :] = np.moveaxis(panels, -2, -3)
+    if rest:
+        packed[..., whole, :, :rest] = matrix[..., whole * nr :]
+        packed[..., whole, :, rest:] = 0
+    return packed
+
+
+def aligned_room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Room for an array that begins at a cache line."""
+    size = math.prod(shape) * dtype.itemsize
+    room = np.empty(size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size].view(dtype).reshape(shape)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import PARALLEL, parallel_kernel, tasks
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned
+from sardonyx.compiler.kernels.reader import Call, Reader, Scratch
 from sardonyx.compiler.kernels.tile import (
     LANE,
     Pixel,
@@ -63,6 +63,8 @@ LARGEST_BLOCK = 56
 """Patches of a block at most."""
 FEWEST_COLUMNS = 128
 """Columns of a task where nobody knows how many patches there will be."""
+FILTERS_AT_ONCE = 1 << 12
+"""Filters that are transformed together, so that they stay in the cache."""
 SMALLEST = 16
 """Channels on either side below which transforming costs more than it saves."""
 GROUP, BLOCK, PATCH, N, Y, X, INSIDE = "%g", "%block", "%p", "%n", "%y", "%x", "%inside"
@@ -133,7 +135,9 @@ def winograd_calls(
     columns, depth = weights.shape[:2]
     patches = form.shape[0] * product([ceil_divide(size, MADE) for size in form.shape[2:]])
     height, tile = _choose_block(patches, depth, columns, target)
-    filters = reader.packed(Packed(aligned(pack_columns(transform_filters(weights), tile.nr))))
+    filters = reader.packed_once(
+        weights, tile.nr, lambda: pack_columns(transform_filters(weights), tile.nr)
+    )
     panels = -(-columns // tile.nr)
     shared = None
     each = panels
@@ -155,18 +159,16 @@ def winograd_calls(
 
 def transform_filters(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     """[M, C, 3, 3] -> [16, C, M]."""
-    planes = np.ascontiguousarray(weights.transpose(2, 3, 1, 0), np.float64)
-    made = np.empty((len(FILTER), len(FILTER), *planes.shape[2:]), np.float32)
-    for row, line in zip(made, _combined(planes), strict=True):
-        for place, plane in zip(row, _combined(line), strict=True):
-            place[...] = plane
-    return made.reshape(PLACES, *planes.shape[2:])
-
-
-def _combined(planes: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """The sums of planes that the filters' matrix says."""
-    return [sum(factor * plane for factor, plane in zip(row, planes, strict=True))
-            for row in FILTER]  # fmt: skip
+    columns, depth = weights.shape[:2]
+    matrix = np.kron(FILTER, FILTER)
+    made = np.empty((PLACES, depth, columns), np.float32)
+    each = max(1, FILTERS_AT_ONCE // max(columns, 1))
+    for first in range(0, depth, each):
+        part = weights[:, first : first + each].transpose(2, 3, 1, 0).astype(np.float64, order="C")
+        made[:, first : first + each] = (matrix @ part.reshape(len(part) ** 2, -1)).reshape(
+            PLACES, -1, columns
+        )
+    return made
 
 
 def _choose_block(patches: Size, depth: int, columns: int, target: Target) -> tuple[int, Tile]:
@@ -242,10 +244,8 @@ def _transform_patch(problem: _Problem) -> list[Statement]:
         for place, value in enumerate(_both_ways(IMAGE, read))
     ]
 
-    def vectors(taken: list[Statement]) -> Statement:
-        body = _in_lanes(channel, problem.depth, lanes, [*taken, *stores])
-        return Loop(CHANNELS, -(-problem.depth // lanes), (_patch_register(lanes), body))
-
+    flat = [item for items in every for item in items]
+    taken = [_in_lanes(channel, problem.depth, lanes, body) for body in (flat, careful)]
     bounds = [(-1, y), (y + EDGE - 1, height), (-1, x), (x + EDGE - 1, width)]
     inside: Value | None = None
     for low, high in bounds:
@@ -253,11 +253,13 @@ def _transform_patch(problem: _Problem) -> list[Statement]:
         inside = fits if inside is None else Binary("and", inside, fits)
     assert inside is not None
     flag = Select(inside, constant(1, DataType.INT64), constant(0, DataType.INT64))
-    return [
-        Let(INSIDE, flag),
-        Guard(0, symbol(INSIDE), (vectors([item for items in every for item in items]),)),
-        Guard(symbol(INSIDE), 1, (vectors(careful),)),
-    ]
+    body = (
+        _patch_register(lanes),
+        Guard(0, symbol(INSIDE), (taken[0],)),
+        Guard(symbol(INSIDE), 1, (taken[1],)),
+        _in_lanes(channel, problem.depth, lanes, stores),
+    )
+    return [Let(INSIDE, flag), Loop(CHANNELS, -(-problem.depth // lanes), body)]
 
 
 def _multiply(problem: _Problem, here: Size) -> list[Statement]:
