@@ -134,8 +134,7 @@ class Expression:
                     if isinstance(atom, str):
                         found.add(atom)
                     else:
-                        for operand in atom[1:]:
-                            found |= operand.symbols if isinstance(operand, Expression) else set()
+                        found |= _operation_symbols(atom)
             self._symbols = frozenset(found)
         return self._symbols
 
@@ -164,6 +163,26 @@ class Expression:
                 total = total + value * Expression({rest: 1}) if rest else total + value
         return total + _expression(kept)
 
+    def growth(self, name: str) -> Size | None:
+        """By how much the expression grows with a name; None where that is not one size.
+
+        >>> n, m = symbol("n"), symbol("m")
+        >>> print((n * m * 2 + n + 5).growth("n"), (n * n).growth("n"), (n // 2).growth("n"))
+        2*m+1 None None
+        """
+        terms: dict[Product, int] = {}
+        for product, factor in self.terms.items():
+            if name in product:
+                place = product.index(name)
+                rest = product[:place] + product[place + 1 :]
+                terms[rest] = factor
+            else:
+                rest = product
+            for atom in rest:
+                if atom == name if isinstance(atom, str) else name in _operation_symbols(atom):
+                    return None
+        return _expression(terms)
+
     def __str__(self) -> str:
         if self._text is None:
             self._text = self._written()
@@ -191,6 +210,12 @@ class Expression:
         return text.removeprefix("+")
 
     __repr__ = __str__
+
+
+def _operation_symbols(atom: Operation) -> frozenset[str]:
+    _, left, right = atom
+    found = left.symbols if isinstance(left, Expression) else frozenset()
+    return found | right.symbols if isinstance(right, Expression) else found
 
 
 def _texts(term: tuple[Product, int]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from sardonyx.compiler import emit_ir as ir
@@ -402,14 +401,15 @@ class Access:
         return self.b.select(self.b.icmp_signed("==", divisor, zero), zero, value)
 
 
-@lru_cache(maxsize=1 << 14)
 def _growth(size: Size, name: str) -> Size:
     """By how much a size grows with a name."""
     if name not in symbols(size):
         return 0
     assert isinstance(size, Expression)
-    step = size.substitute({name: 1}) - size.substitute({name: 0})
-    assert name not in symbols(step)
+    step = size.growth(name)
+    if step is None:
+        step = size.substitute({name: 1}) - size.substitute({name: 0})
+        assert name not in symbols(step)
     return step
 
 

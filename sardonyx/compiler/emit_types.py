@@ -147,7 +147,9 @@ class Constant(Value):
         self.type = type_
         self.block = None
         self.constant = constant
-        if constant is None:
+        if constant.__class__ is int and type_.__class__ is IntType:
+            self.text = str(constant)
+        elif constant is None:
             self.text = "zeroinitializer"
         elif constant is Undefined:
             self.text = "undef"

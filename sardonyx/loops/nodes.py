@@ -307,7 +307,7 @@ def symbols(size: Size) -> frozenset[str]:
 
 def substitute(size: Size, names: dict[str, Size]) -> Size:
     """A size with names replaced."""
-    return size if isinstance(size, int) else size.substitute(names)
+    return size if isinstance(size, int) or not names else size.substitute(names)
 
 
 _NESTED = (Loop, Guard)
