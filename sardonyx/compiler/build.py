@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from sardonyx.compiler.alike import Workshop
 from sardonyx.compiler.forms import (
     Contraction,
     Convolution,
@@ -135,8 +136,9 @@ def build_steps(
     }
     stored |= {value: form for value, form in lowered.forms.items() if isinstance(form, Source)}
     calls = {}
+    workshop = Workshop(fusion, lambda group: group_calls(fusion, group, target))
     for group in fusion.groups:
-        calls[group] = group_calls(fusion, group, target)
+        calls[group] = workshop.calls(group)
         for call in calls[group]:
             seen(call.kernel)
     steps = _schedule(graph, lowered, fusion, calls, between, stored)

@@ -6,6 +6,7 @@ A tile is mr pixels of a row by nr output channels; every tap of the filter adds
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sardonyx.compiler.kernels.blocks import PANEL, Lines, blocked_kernel
 from sardonyx.compiler.kernels.depthwise import depthwise_calls
 from sardonyx.compiler.kernels.image import N, place_names, read_image
 from sardonyx.compiler.kernels.nest import parallel_kernel
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned
+from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned, pack
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
     PAIRS,
@@ -101,9 +102,7 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
         if (alone and adds_exactly(form)) or suits(form):
             calls, pixel = read_image(reader, form, padded=False)
             make = depthwise_calls if alone else winograd_calls
-            made_calls = make(group, reader, pixel, weights, target)
-            let_go(weights)
-            return [*calls, *made_calls]
+            return [*calls, *make(group, reader, pixel, weights, target)]
     columns //= form.groups
     rows = _rows(form, taps)
     tile = choose_tile(rows, columns, target, form.dtype)
@@ -176,9 +175,8 @@ def _right_side(
     groups = form.groups
     if weights is not None:
         key = (groups, tile.nr, arithmetic)
-        return [], reader.packed_once(
-            weights, key, lambda: _packed_weights(weights, groups, tile, arithmetic)
-        )
+        make = partial(_packed_weights, groups=groups, tile=tile, arithmetic=arithmetic)
+        return [], reader.packed(pack(reader.fusion, form.weights, key, make))
     channels, depth, *taps = (_known(size) for size in form.weights.shape)
     count = channels // groups
     panels = -(-count // tile.nr)

@@ -5,6 +5,10 @@ m, n, k: rows, columns and depth of a product; mr, nr: rows and columns of a til
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from numpy.typing import NDArray
 
 from sardonyx.compiler.constants import constant_array
 from sardonyx.compiler.forms import Contraction, Form
@@ -17,6 +21,7 @@ from sardonyx.compiler.kernels.reader import (
     Reader,
     Scratch,
     broadcast_index,
+    pack,
 )
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
@@ -35,7 +40,6 @@ from sardonyx.compiler.kernels.words import BYTES, gathered, word_at, words_of
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, remainder, symbol
 from sardonyx.dtypes import DataType
-from sardonyx.format.pages import let_go
 from sardonyx.loops.nodes import (
     Buffer,
     Cast,
@@ -100,11 +104,8 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     reader = Reader(fusion, group)
     calls: list[Call] = []
     if constant is not None:
-        right = reader.packed_once(
-            constant, (tile.nr, arithmetic),
-            lambda: pack_columns(arithmetic.pack(constant), tile.nr),
-        )  # fmt: skip
-        let_go(constant)
+        make = partial(_packed_columns, tile=tile, arithmetic=arithmetic)
+        right = reader.packed(pack(fusion, form.right, (tile.nr, arithmetic), make))
     else:
         shape = (*form.right.shape[:-2], problem.panels, depth, tile.nr)
         kind = DataType.INT32 if arithmetic.words else form.right.dtype
@@ -114,6 +115,10 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     packing, left = _left(problem, reader)
     made = _product_kernel(problem, group, reader, left, right, target)
     return [*calls, *packing, Call(made, reader.places(made), product(form.shape) * depth)]
+
+
+def _packed_columns(matrix: NDArray[Any], tile: Tile, arithmetic: Arithmetic) -> NDArray[Any]:
+    return pack_columns(arithmetic.pack(matrix), tile.nr)
 
 
 def _left(problem: _Problem, reader: Reader) -> tuple[list[Call], Left]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from sardonyx.compiler.constants import constant_array
 from sardonyx.compiler.forms import (
     Axis,
     Form,
@@ -23,6 +24,7 @@ from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.compiler.kernels.tile import aligned_room
 from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType, from_numpy
+from sardonyx.format.pages import let_go
 from sardonyx.loops.build import dense, dense_strides
 from sardonyx.loops.nodes import (
     FLOAT_UNARY,
@@ -53,9 +55,15 @@ class Scratch:
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Constants in the order in which a kernel reads them."""
+    """Constants in the order in which a kernel reads them.
+
+    Where they are made of one form, that stands here, and how: others are made so of another one.
+    """
 
     array: NDArray[Any]
+    source: Form | None = None
+    key: Hashable = None
+    make: Callable[[NDArray[Any]], NDArray[Any]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +83,21 @@ class Call:
     places: tuple[Place, ...]
     work: Size
     """About how many elementary operations it is, or each step, to decide whether threads pay."""
+
+
+def pack(
+    fusion: Fusion, form: Form, key: Hashable, make: Callable[[NDArray[Any]], NDArray[Any]]
+) -> Packed:
+    """What kernels read in the place of a constant; `key` says how it is made.
+
+    Where several groups read one constant in the same way, they share it.
+    """
+    array = constant_array(form)
+    assert array is not None
+    if (id(array), key) not in fusion.packed:
+        fusion.packed[id(array), key] = array, make(array)
+        let_go(array)
+    return Packed(fusion.packed[id(array), key][1], form, key, make)
 
 
 class Reader:
@@ -110,15 +133,6 @@ class Reader:
         """Constants of this group's own."""
         array = place.array
         return dense(self.memory(place), from_numpy(array.dtype), array.shape)
-
-    def packed_once(
-        self, array: NDArray[Any], key: Hashable, make: Callable[[], NDArray[Any]]
-    ) -> Buffer:
-        """Constants that are made of others; where several groups read the same, they share it."""
-        known = self.fusion.packed
-        if (id(array), key) not in known:
-            known[id(array), key] = array, make()
-        return self.packed(Packed(known[id(array), key][1]))
 
     def value(self, form: Form, index: Index) -> Value:
         """The element of a form at an index."""

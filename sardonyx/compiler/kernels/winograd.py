@@ -7,6 +7,7 @@ back. A task does so for a block of patches: `V` holds the transformed patches, 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import PARALLEL, parallel_kernel, tasks
-from sardonyx.compiler.kernels.reader import Call, Reader, Scratch
+from sardonyx.compiler.kernels.reader import Call, Reader, Scratch, pack
 from sardonyx.compiler.kernels.tile import (
     LANE,
     Pixel,
@@ -72,6 +73,8 @@ CHANNELS, PLACE, PANEL, TILE, START, K = (
     "%cb", "%xi", "%panel", "%tile", "%start", "%k"
 )  # fmt: skip
 PATCHES = "d"
+WINOGRAD = "winograd"
+"""How filters are packed."""
 
 Row = Sequence[float]
 
@@ -135,9 +138,8 @@ def winograd_calls(
     columns, depth = weights.shape[:2]
     patches = form.shape[0] * product([ceil_divide(size, MADE) for size in form.shape[2:]])
     height, tile = _choose_block(patches, depth, columns, target)
-    filters = reader.packed_once(
-        weights, tile.nr, lambda: pack_columns(transform_filters(weights), tile.nr)
-    )
+    make = partial(_packed_filters, nr=tile.nr)
+    filters = reader.packed(pack(reader.fusion, form.weights, (WINOGRAD, tile.nr), make))
     panels = -(-columns // tile.nr)
     shared = None
     each = panels
@@ -155,6 +157,10 @@ def winograd_calls(
         kernels.insert(0, parallel_kernel([(PATCH, patches)], first))
     work = product(form.shape) * depth * 4
     return [Call(made, reader.places(made), work) for made in kernels]
+
+
+def _packed_filters(weights: NDArray[np.float32], nr: int) -> NDArray[np.float32]:
+    return pack_columns(transform_filters(weights), nr)
 
 
 def transform_filters(weights: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -323,7 +329,7 @@ def _patch_register(lanes: int) -> Register:
     return Register(PATCHES, DataType.FLOAT, (PLACES, lanes), -0.0, lanes=True)
 
 
-def _in_lanes(channel: Size, channels: int, lanes: int, body: list[Statement]) -> Statement:
+def _in_lanes(channel: Size, channels: int, lanes: int, body: Sequence[Statement]) -> Statement:
     inner = tuple(body) if channels % lanes == 0 else (Guard(channel, channels, tuple(body)),)
     return Loop(LANE, lanes, inner, Kind.VECTOR)
 
