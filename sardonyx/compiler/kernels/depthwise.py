@@ -146,10 +146,11 @@ def _vectors(problem: _Problem) -> Statement:
     form, lanes = problem.form, problem.lanes
     kh, _ = form.weights.shape[2:]
     row = symbol(Y) * form.strides[0] + symbol(KY) * form.dilations[0] - form.pads[0]
+    fast, careful = (_in_lanes(problem, _pixels(problem, careful)) for careful in (False, True))
+    pixels = (Guard(0, symbol(INSIDE), (fast,)), Guard(symbol(INSIDE), 1, (careful,)))
     taken = (
         Register(PIXELS, DataType.FLOAT, (problem.reach, lanes), -0.0, lanes=True),
-        Guard(0, symbol(INSIDE), (_in_lanes(problem, _pixels(problem, careful=False)),)),
-        Guard(symbol(INSIDE), 1, (_in_lanes(problem, _pixels(problem, careful=True)),)),
+        *((careful,) if problem.mr == 1 else pixels),
         _in_lanes(problem, _products(problem)),
     )
     inside = Guard(-1, symbol(ROW), (Guard(symbol(ROW), form.image.shape[2], taken),))
