@@ -232,7 +232,10 @@ def _product_kernel(problem: _Problem, target: Target) -> Kernel:
 
         return _one_tile(problem, tile, at)
 
-    return blocked_kernel(outer, gone, rows, problem.tile, panels, in_block, one_tile, lines)
+    seldom_low = len(sizes) > 1 and not any(isinstance(size, int) for size in sizes)
+    return blocked_kernel(
+        outer, gone, rows, problem.tile, panels, in_block, one_tile, lines, seldom_low=seldom_low
+    )
 
 
 def _left(problem: _Problem, batch: Size, places: Sequence[Size], channel: Size) -> Value:
