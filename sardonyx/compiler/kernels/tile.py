@@ -255,14 +255,21 @@ def guarded(column: Size, columns: Size, tile: Tile, store: Statement) -> tuple[
 def pack_columns(matrix: NDArray[Any], nr: int) -> NDArray[Any]:
     """[..., K, N] -> [..., panels, K, nr], with zeros behind the last column; at a cache line."""
     *batch, depth, columns = matrix.shape
+    packed = aligned_room((*batch, -(-columns // nr), depth, nr), matrix.dtype)
+    fill_panels(packed, matrix)
+    return packed
+
+
+def fill_panels(packed: NDArray[Any], matrix: NDArray[Any]) -> None:
+    """Put columns, [..., K, N], into their places in panels, [..., panels, K, nr]."""
+    *batch, depth, columns = matrix.shape
+    nr = packed.shape[-1]
     whole, rest = divmod(columns, nr)
-    packed = aligned_room((*batch, whole + (rest > 0), depth, nr), matrix.dtype)
     panels = matrix[..., : whole * nr].reshape(*batch, depth, whole, nr)
     packed[..., :whole, :, :] = np.moveaxis(panels, -2, -3)
     if rest:
         packed[..., whole, :, :rest] = matrix[..., whole * nr :]
         packed[..., whole, :, rest:] = 0
-    return packed
 
 
 def aligned_room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:

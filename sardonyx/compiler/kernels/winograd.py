@@ -21,8 +21,9 @@ from sardonyx.compiler.kernels.tile import (
     Pixel,
     Tile,
     accumulated,
+    aligned_room,
     choose_tile,
-    pack_columns,
+    fill_panels,
     tile_cost,
     tile_statements,
     waste,
@@ -160,21 +161,16 @@ def winograd_calls(
 
 
 def _packed_filters(weights: NDArray[np.float32], nr: int) -> NDArray[np.float32]:
-    return pack_columns(transform_filters(weights), nr)
-
-
-def transform_filters(weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[M, C, 3, 3] -> [16, C, M]."""
+    """Filters transformed: [M, C, 3, 3] -> [16, panels, C, nr]."""
     columns, depth = weights.shape[:2]
     matrix = np.kron(FILTER, FILTER)
-    made = np.empty((PLACES, depth, columns), np.float32)
+    packed = aligned_room((PLACES, -(-columns // nr), depth, nr), weights.dtype)
     each = max(1, FILTERS_AT_ONCE // max(columns, 1))
     for first in range(0, depth, each):
         part = weights[:, first : first + each].transpose(2, 3, 1, 0).astype(np.float64, order="C")
-        made[:, first : first + each] = (matrix @ part.reshape(len(part) ** 2, -1)).reshape(
-            PLACES, -1, columns
-        )
-    return made
+        made = matrix @ part.reshape(matrix.shape[1], -1)
+        fill_panels(packed[:, :, first : first + each], made.reshape(PLACES, -1, columns))
+    return packed
 
 
 def _choose_block(patches: Size, depth: int, columns: int, target: Target) -> tuple[int, Tile]:
