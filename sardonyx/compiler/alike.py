@@ -40,7 +40,7 @@ class Workshop:
             return self._build(group)
         model = self._models.get(key)
         if model is not None:
-            return _replaced(self._fusion, model, list(forms))
+            return _replaced(model, list(forms))
         calls = self._build(group)
         places = {place for call in calls for place in call.places}
         if all(_can_be_replaced(place, forms) for place in places):
@@ -57,7 +57,7 @@ def _can_be_replaced(place: Place, forms: dict[Form, int]) -> bool:
     return True
 
 
-def _replaced(fusion: Fusion, model: _Model, forms: list[Form]) -> list[Call]:
+def _replaced(model: _Model, forms: list[Form]) -> list[Call]:
     """The calls of a model on the places of another group."""
     made: dict[Place, Place] = {}
 
@@ -65,8 +65,8 @@ def _replaced(fusion: Fusion, model: _Model, forms: list[Form]) -> list[Call]:
         match item:
             case Form():
                 return forms[model.forms[item]]
-            case Packed(_, Form() as source, key, make) if make is not None:
-                return pack(fusion, forms[model.forms[source]], key, make)
+            case Packed(shape, dtype, _, Form() as source, packing) if packing is not None:
+                return pack(forms[model.forms[source]], shape, dtype, packing)
             case Scratch(shape, dtype):
                 return made.setdefault(item, Scratch(shape, dtype))
         assert item is STATUS

@@ -4,11 +4,8 @@ A form is computed inside the group of its users where all of them lie in one gr
 can take its kind; else it is the root of a group of its own, which is stored in memory.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-from numpy.typing import NDArray
 
 from sardonyx.compiler.attend import Attention, find_attentions
 from sardonyx.compiler.forms import (
@@ -73,8 +70,6 @@ class Fusion:
     """Images from outside that convolutions read, and the copies that are channels-last."""
     stored: dict[Form, Form]
     """For forms that must be stored: the form that is, where a copy in the usual order is made."""
-    packed: dict[Hashable, tuple[NDArray[Any], NDArray[Any]]] = field(default_factory=dict)
-    """Constants and what kernels read in their place, by identity and by how they are read."""
 
     def storage(self, form: Form) -> Form:
         """The form whose memory holds a form's elements."""

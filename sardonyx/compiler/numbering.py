@@ -1,6 +1,6 @@
 """Numbers for everything a program's data refers to: arrays, constants, kernels, sizes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +8,11 @@ import numpy as np
 
 from sardonyx.compiler.derive import QUOTIENT
 from sardonyx.compiler.forms import Form, Source
+from sardonyx.compiler.image import Unmade
+from sardonyx.compiler.kernels.reader import Packed
 from sardonyx.compiler.share import Family, family_text
 from sardonyx.dims import Size, symbol
+from sardonyx.dtypes import from_numpy
 from sardonyx.graph import Value
 from sardonyx.loops import Kernel, kernel_text
 
@@ -37,7 +40,7 @@ class Numbering:
         self._families: dict[tuple[str, ...], Family] = {}
         self._general: dict[int, int] = {}
         self._seen: dict[int, tuple[Kernel, Numbered]] = {}
-        self._constants: dict[int, int] = {}
+        self._constants: dict[Hashable, int] = {}
 
     def array(self, item: Form | Value) -> int:
         """The number of the array that holds a value or a stored form."""
@@ -46,10 +49,11 @@ class Numbering:
 
     def constant(self, item: Any) -> int:
         """The number of a constant."""
-        if id(item) not in self._constants:
-            self._constants[id(item)] = len(self.constants)
+        key = item.key if isinstance(item, Packed) and item.key is not None else id(item)
+        if key not in self._constants:
+            self._constants[key] = len(self.constants)
             self.constants.append(item)
-        return self._constants[id(item)]
+        return self._constants[key]
 
     def symbol(self, name: str) -> int:
         """The number of a size by its name."""
@@ -90,8 +94,13 @@ class Numbering:
         return self._added - 1
 
 
-def stored_array(array: Any) -> Any:
+def stored_constant(item: Any) -> Any:
     """A constant as kernels read it: without gaps, at an address its elements may have."""
-    if not isinstance(array, np.ndarray) or array.dtype == object:
-        return array
-    return np.require(array, requirements=["C", "A"])
+    if isinstance(item, Packed):
+        shape = tuple(size for size in item.shape if isinstance(size, int))
+        return Unmade(shape, int(item.dtype), item.make)
+    if not isinstance(item, np.ndarray) or item.dtype == object:
+        return item
+    if item.flags.c_contiguous and item.flags.aligned:
+        return item
+    return Unmade(item.shape, int(from_numpy(item.dtype)), lambda: item)

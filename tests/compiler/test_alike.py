@@ -10,8 +10,10 @@ from sardonyx.compiler import build
 from sardonyx.compiler.build import Step
 from sardonyx.compiler.compile import build_parts
 from sardonyx.compiler.host import host_target
+from sardonyx.compiler.kernels.reader import Packed
+from sardonyx.compiler.numbering import Numbering
 from sardonyx.compiler.program import compile_model
-from sardonyx.loops import kernel_text
+from sardonyx.loops import Kernel, kernel_text
 from sardonyx.ops.catalog import standard
 
 HEAD = '<ir_version: 10, opset_import: ["": 21]>'
@@ -97,9 +99,10 @@ def test_a_constant_that_two_groups_read_is_packed_once() -> None:
         f"{HEAD} g (float[3,20] x) => (y) <float[20,20] a = {{{numbers}}}> {{"
         " b = MatMul(x, a) c = Tanh(b) y = MatMul(c, a) }"
     )
+    added: list[Kernel] = []
+    numbering = Numbering(added.append)
     (step,) = build_parts(sx.load_text(text), host_target(), standard()).built.steps
     assert isinstance(step, Step)
-    arrays = [
-        place.array for call in step.calls for place in call.places if hasattr(place, "array")
-    ]
-    assert len(arrays) == 2 and arrays[0] is arrays[1]
+    packed = [place for call in step.calls for place in call.places if isinstance(place, Packed)]
+    assert len(packed) == 2
+    assert len({numbering.constant(place) for place in packed}) == len(numbering.constants) == 1

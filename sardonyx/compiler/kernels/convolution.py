@@ -19,7 +19,7 @@ from sardonyx.compiler.kernels.blocks import PANEL, Lines, blocked_kernel
 from sardonyx.compiler.kernels.depthwise import depthwise_calls
 from sardonyx.compiler.kernels.image import N, place_names, read_image
 from sardonyx.compiler.kernels.nest import parallel_kernel
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned, pack
+from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, pack
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
     PAIRS,
@@ -38,7 +38,6 @@ from sardonyx.compiler.kernels.winograd import suits, winograd_calls
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
-from sardonyx.format.pages import let_go
 from sardonyx.loops.build import nest
 from sardonyx.loops.nodes import (
     Binary,
@@ -113,8 +112,6 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
         arithmetic = Arithmetic(form.dtype)
     calls, right = _right_side(reader, form, weights, tile, arithmetic)
     sums = _sums(reader, form, weights, arithmetic)
-    if weights is not None:
-        let_go(weights)
     more, pixel = read_image(reader, form, padded=True, narrow=arithmetic.narrow)
     inner = -(-depth // arithmetic.parts)
     problem = _Problem(
@@ -133,7 +130,7 @@ def _sums(
         return None
     total = weights.sum(tuple(range(1, weights.ndim)), np.int32)
     zero = constant_array(form.zero)
-    return reader.packed(Packed(aligned(total if zero is None else total * zero)))
+    return reader.packed(Packed.of(total if zero is None else total * zero))
 
 
 def adds_exactly(form: Convolution) -> bool:
@@ -157,31 +154,30 @@ def _rows(form: Convolution, taps: Sequence[int]) -> Size:
     return form.shape[-1] if isinstance(form.shape[-1], int) else USUAL_WIDTH
 
 
-def _packed_weights(
-    weights: NDArray[Any], groups: int, tile: Tile, arithmetic: Arithmetic
-) -> NDArray[Any]:
-    channels = weights.shape[0]
-    columns = weights.reshape(groups, channels // groups, *weights.shape[1:])
-    columns = columns.transpose((0, *range(3, columns.ndim), 2, 1))
-    columns = arithmetic.pack(columns)
-    return pack_columns(columns.reshape(groups, -1, channels // groups), tile.nr)
+def _packed(weights: NDArray[Any], groups: int, nr: int, arithmetic: Arithmetic) -> NDArray[Any]:
+    """[M, C / groups, taps] -> [groups, panels, taps * C / groups, nr]."""
+    count = len(weights) // groups
+    columns = weights.reshape(groups, count, *weights.shape[1:])
+    columns = columns.transpose(0, *range(3, columns.ndim), 2, 1)
+    return pack_columns(arithmetic.pack(columns).reshape(groups, -1, count), nr)
 
 
 def _right_side(
     reader: Reader, form: Convolution, weights: NDArray[Any] | None, tile: Tile,
     arithmetic: Arithmetic,
 ) -> tuple[list[Call], Buffer]:  # fmt: skip
-    """Weights as [groups, panels, taps * C / groups, nr], packed now or by a call."""
+    """Weights as [groups, panels, taps * C / groups, nr], packed before or by a call."""
     groups = form.groups
     if weights is not None:
-        key = (groups, tile.nr, arithmetic)
-        make = partial(_packed_weights, groups=groups, tile=tile, arithmetic=arithmetic)
-        return [], reader.packed(pack(reader.fusion, form.weights, key, make))
+        inner = -(-weights.shape[1] // arithmetic.parts) * math.prod(weights.shape[2:])
+        kind = DataType.INT32 if arithmetic.words else form.weights.dtype
+        packing = partial(_packed, groups=groups, nr=tile.nr, arithmetic=arithmetic)
+        shape = (groups, -(-weights.shape[0] // groups // tile.nr), inner, tile.nr)
+        return [], reader.packed(pack(form.weights, shape, kind, packing))
     channels, depth, *taps = (_known(size) for size in form.weights.shape)
     count = channels // groups
     panels = -(-count // tile.nr)
-    shape = (groups, panels, *taps, depth, tile.nr)
-    right = reader.scratch(Scratch(shape, form.weights.dtype))
+    right = reader.scratch(Scratch((groups, panels, *taps, depth, tile.nr), form.weights.dtype))
     steps = [(f"%t{axis}", size) for axis, size in enumerate(taps)]
     column = symbol(PANEL) * tile.nr + symbol("%v")
     inner = tuple(symbol(name) for name, _ in steps)

@@ -5,6 +5,7 @@ lies nothing: rows there are left out, pixels there are 0.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from sardonyx.compiler.forms import Convolution, Form, Map
 from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import parallel_kernel
-from sardonyx.compiler.kernels.reader import Call, Reader, aligned, pack
+from sardonyx.compiler.kernels.reader import Call, Reader, pack
 from sardonyx.compiler.kernels.tile import ACCUMULATORS, LANE, Pixel, waste
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
@@ -42,8 +43,6 @@ from sardonyx.loops.nodes import (
 N, BLOCK, LINE, Y, TILE, START = "%n", "%block", "%line", "%y", "%tile", "%start"
 INSIDE, CHANNELS, KY, ROW = "%inside", "%cb", "%ky", "%row"
 PIXELS = "px"
-TAPS = "taps"
-"""How filters are packed."""
 BLOCKS = 16
 """Blocks of lines of an image whose height is known."""
 
@@ -89,7 +88,8 @@ def depthwise_calls(
     form = group.tile
     assert isinstance(form, Convolution)
     kh, kw = weights.shape[2:]
-    taps = reader.packed(pack(reader.fusion, form.weights, TAPS, _packed_taps))
+    shape = (kh, kw, len(weights))
+    taps = reader.packed(pack(form.weights, shape, DataType.FLOAT, partial(_packed_taps)))
     batch, _, height, width = form.shape
     problem = _Problem(form, group, reader, pixel, taps, target.lanes, _tile_width(width, target))
     lines = max(1, height // BLOCKS) if isinstance(height, int) else 4
@@ -103,7 +103,7 @@ def depthwise_calls(
 
 def _packed_taps(weights: NDArray[Any]) -> NDArray[Any]:
     channels, _, kh, kw = weights.shape
-    return aligned(weights.reshape(channels, kh, kw).transpose(1, 2, 0).astype(np.float32))
+    return weights.reshape(channels, kh, kw).transpose(1, 2, 0).astype(np.float32)
 
 
 def _tile_width(width: Size, target: Target) -> int:

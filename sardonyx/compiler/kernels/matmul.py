@@ -103,12 +103,12 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     problem = _Problem(form, tile, arithmetic, names, m, n, depth)
     reader = Reader(fusion, group)
     calls: list[Call] = []
+    shape = (*form.right.shape[:-2], problem.panels, depth, tile.nr)
+    kind = DataType.INT32 if arithmetic.words else form.right.dtype
     if constant is not None:
-        make = partial(_packed_columns, tile=tile, arithmetic=arithmetic)
-        right = reader.packed(pack(fusion, form.right, (tile.nr, arithmetic), make))
+        order = partial(_packed, nr=tile.nr, arithmetic=arithmetic)
+        right = reader.packed(pack(form.right, shape, kind, order))
     else:
-        shape = (*form.right.shape[:-2], problem.panels, depth, tile.nr)
-        kind = DataType.INT32 if arithmetic.words else form.right.dtype
         right = reader.scratch(Scratch(shape, kind))
         made = _pack_kernel(problem, reader, right)
         calls.append(Call(made, reader.places(made), product(right.shape)))
@@ -117,8 +117,9 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     return [*calls, *packing, Call(made, reader.places(made), product(form.shape) * depth)]
 
 
-def _packed_columns(matrix: NDArray[Any], tile: Tile, arithmetic: Arithmetic) -> NDArray[Any]:
-    return pack_columns(arithmetic.pack(matrix), tile.nr)
+def _packed(matrix: NDArray[Any], nr: int, arithmetic: Arithmetic) -> NDArray[Any]:
+    """A constant right side in the order of its panels."""
+    return pack_columns(arithmetic.pack(matrix), nr)
 
 
 def _left(problem: _Problem, reader: Reader) -> tuple[list[Call], Left]:

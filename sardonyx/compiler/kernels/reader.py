@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -21,7 +22,6 @@ from sardonyx.compiler.forms import (
     topological,
 )
 from sardonyx.compiler.fuse import Fusion, Group
-from sardonyx.compiler.kernels.tile import aligned_room
 from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.format.pages import let_go
@@ -55,15 +55,38 @@ class Scratch:
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Constants in the order in which a kernel reads them.
+    """Constants in the order in which a kernel reads them: made when they are written down.
 
-    Where they are made of one form, that stands here, and how: others are made so of another one.
+    Those that are made of the constant form `source` are the same where `key` is.
     """
 
-    array: NDArray[Any]
+    shape: tuple[Size, ...]
+    dtype: DataType
+    make: Callable[[], NDArray[Any]]
     source: Form | None = None
+    packing: "partial[NDArray[Any]] | None" = None
     key: Hashable = None
-    make: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+
+    @staticmethod
+    def of(array: NDArray[Any]) -> "Packed":
+        """An array that is in order."""
+        return Packed(array.shape, from_numpy(array.dtype), lambda: array)
+
+
+def pack(
+    source: Form, shape: tuple[Size, ...], dtype: DataType, packing: "partial[NDArray[Any]]"
+) -> Packed:
+    """What kernels read in the place of a constant; the memory it came from is let go."""
+    array = constant_array(source)
+    assert array is not None
+
+    def make() -> NDArray[Any]:
+        packed = packing(array)
+        let_go(array)
+        return packed
+
+    key = (id(array), packing.func, *packing.args, *packing.keywords.items())
+    return Packed(shape, dtype, make, source, packing, key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,21 +106,6 @@ class Call:
     places: tuple[Place, ...]
     work: Size
     """About how many elementary operations it is, or each step, to decide whether threads pay."""
-
-
-def pack(
-    fusion: Fusion, form: Form, key: Hashable, make: Callable[[NDArray[Any]], NDArray[Any]]
-) -> Packed:
-    """What kernels read in the place of a constant; `key` says how it is made.
-
-    Where several groups read one constant in the same way, they share it.
-    """
-    array = constant_array(form)
-    assert array is not None
-    if (id(array), key) not in fusion.packed:
-        fusion.packed[id(array), key] = array, make(array)
-        let_go(array)
-    return Packed(fusion.packed[id(array), key][1], form, key, make)
 
 
 class Reader:
@@ -131,8 +139,7 @@ class Reader:
 
     def packed(self, place: Packed) -> Buffer:
         """Constants of this group's own."""
-        array = place.array
-        return dense(self.memory(place), from_numpy(array.dtype), array.shape)
+        return dense(self.memory(place), place.dtype, place.shape)
 
     def value(self, form: Form, index: Index) -> Value:
         """The element of a form at an index."""
@@ -308,10 +315,3 @@ def inlined(form: Form, elements: Mapping[Form, Value]) -> Value:
             case Map(name=name, arguments=arguments):
                 made[item] = _apply(name, item.dtype, [made[part] for part in arguments])
     return made[form]
-
-
-def aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy of an array that begins at a cache line."""
-    copy = aligned_room(array.shape, array.dtype)
-    copy[...] = array
-    return copy

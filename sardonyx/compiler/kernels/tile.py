@@ -5,7 +5,6 @@ epilogue is applied and the result stored. The right side lies packed in panels 
 sum of float32 is taken in pieces, which keeps rounding errors low.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -253,9 +252,9 @@ def guarded(column: Size, columns: Size, tile: Tile, store: Statement) -> tuple[
 
 
 def pack_columns(matrix: NDArray[Any], nr: int) -> NDArray[Any]:
-    """[..., K, N] -> [..., panels, K, nr], with zeros behind the last column; at a cache line."""
+    """[..., K, N] -> [..., panels, K, nr], with zeros behind the last column."""
     *batch, depth, columns = matrix.shape
-    packed = aligned_room((*batch, -(-columns // nr), depth, nr), matrix.dtype)
+    packed = np.empty((*batch, -(-columns // nr), depth, nr), matrix.dtype)
     fill_panels(packed, matrix)
     return packed
 
@@ -270,11 +269,3 @@ def fill_panels(packed: NDArray[Any], matrix: NDArray[Any]) -> None:
     if rest:
         packed[..., whole, :, :rest] = matrix[..., whole * nr :]
         packed[..., whole, :, rest:] = 0
-
-
-def aligned_room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Room for an array that begins at a cache line."""
-    size = math.prod(shape) * dtype.itemsize
-    room = np.empty(size + 64, np.uint8)
-    start = -room.ctypes.data % 64
-    return room[start : start + size].view(dtype).reshape(shape)

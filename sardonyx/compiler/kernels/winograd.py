@@ -21,7 +21,6 @@ from sardonyx.compiler.kernels.tile import (
     Pixel,
     Tile,
     accumulated,
-    aligned_room,
     choose_tile,
     fill_panels,
     tile_cost,
@@ -74,8 +73,6 @@ CHANNELS, PLACE, PANEL, TILE, START, K = (
     "%cb", "%xi", "%panel", "%tile", "%start", "%k"
 )  # fmt: skip
 PATCHES = "d"
-WINOGRAD = "winograd"
-"""How filters are packed."""
 
 Row = Sequence[float]
 
@@ -139,9 +136,10 @@ def winograd_calls(
     columns, depth = weights.shape[:2]
     patches = form.shape[0] * product([ceil_divide(size, MADE) for size in form.shape[2:]])
     height, tile = _choose_block(patches, depth, columns, target)
-    make = partial(_packed_filters, nr=tile.nr)
-    filters = reader.packed(pack(reader.fusion, form.weights, (WINOGRAD, tile.nr), make))
     panels = -(-columns // tile.nr)
+    shape = (PLACES, panels, depth, tile.nr)
+    packing = partial(_packed_filters, nr=tile.nr)
+    filters = reader.packed(pack(form.weights, shape, DataType.FLOAT, packing))
     shared = None
     each = panels
     if isinstance(patches, int) and patches <= height:
@@ -164,7 +162,7 @@ def _packed_filters(weights: NDArray[np.float32], nr: int) -> NDArray[np.float32
     """Filters transformed: [M, C, 3, 3] -> [16, panels, C, nr]."""
     columns, depth = weights.shape[:2]
     matrix = np.kron(FILTER, FILTER)
-    packed = aligned_room((PLACES, -(-columns // nr), depth, nr), weights.dtype)
+    packed = np.empty((PLACES, -(-columns // nr), depth, nr), weights.dtype)
     each = max(1, FILTERS_AT_ONCE // max(columns, 1))
     for first in range(0, depth, each):
         part = weights[:, first : first + each].transpose(2, 3, 1, 0).astype(np.float64, order="C")
