@@ -99,7 +99,7 @@ exit:
 """
 
 
-VALUES_EACH = 2000
+VALUES_EACH = 1200
 """Values from which on a module is full, so that threads can share modules."""
 SWITCHING = 0.0005
 """Seconds after which a thread that comes back from LLVM gets the interpreter."""
