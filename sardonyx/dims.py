@@ -86,7 +86,12 @@ class Expression:
         return self * -1
 
     def __sub__(self, other: Size) -> Size:
-        return self + -other if isinstance(other, _SIZES) else NotImplemented
+        if isinstance(other, Expression):
+            terms = dict(self.terms)
+            for product, factor in other.terms.items():
+                terms[product] = terms.get(product, 0) - factor
+            return _expression(terms)
+        return self + -other if isinstance(other, int) else NotImplemented
 
     def __rsub__(self, other: Size) -> Size:
         return -self + other
@@ -129,8 +134,7 @@ class Expression:
                     if isinstance(atom, str):
                         found.add(atom)
                     else:
-                        for operand in atom[1:]:
-                            found |= operand.symbols if isinstance(operand, Expression) else set()
+                        found |= _operation_symbols(atom)
             self._symbols = frozenset(found)
         return self._symbols
 
@@ -146,19 +150,38 @@ class Expression:
         kept: dict[Product, int] = {}
         for product, factor in self.terms.items():
             value: Size = factor
-            rest: list[Atom] = []
+            rest = product
             for atom in product:
                 found = sizes.get(atom) if isinstance(atom, str) else _substitute(atom, sizes)
-                if found is None:
-                    rest.append(atom)
-                else:
+                if found is not None:
                     value = value * found
+                    place = rest.index(atom)
+                    rest = rest[:place] + rest[place + 1 :]
             if isinstance(value, int):
-                key = tuple(rest)
-                kept[key] = kept.get(key, 0) + value
+                kept[rest] = kept.get(rest, 0) + value
             else:
-                total = total + value * Expression({tuple(rest): 1}) if rest else total + value
+                total = total + value * Expression({rest: 1}) if rest else total + value
         return total + _expression(kept)
+
+    def growth(self, name: str) -> Size | None:
+        """By how much the expression grows with a name; None where that is not one size.
+
+        >>> n, m = symbol("n"), symbol("m")
+        >>> print((n * m * 2 + n + 5).growth("n"), (n * n).growth("n"), (n // 2).growth("n"))
+        2*m+1 None None
+        """
+        terms: dict[Product, int] = {}
+        for product, factor in self.terms.items():
+            if name in product:
+                place = product.index(name)
+                rest = product[:place] + product[place + 1 :]
+                terms[rest] = factor
+            else:
+                rest = product
+            for atom in rest:
+                if atom == name if isinstance(atom, str) else name in _operation_symbols(atom):
+                    return None
+        return _expression(terms)
 
     def __str__(self) -> str:
         if self._text is None:
@@ -189,7 +212,10 @@ class Expression:
     __repr__ = __str__
 
 
-_SIZES = (int, Expression)
+def _operation_symbols(atom: Operation) -> frozenset[str]:
+    _, left, right = atom
+    found = left.symbols if isinstance(left, Expression) else frozenset()
+    return found | right.symbols if isinstance(right, Expression) else found
 
 
 def _texts(term: tuple[Product, int]) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from sardonyx.compiler.alike import Workshop
 from sardonyx.compiler.forms import (
     Contraction,
     Convolution,
@@ -135,8 +136,9 @@ def build_steps(
     }
     stored |= {value: form for value, form in lowered.forms.items() if isinstance(form, Source)}
     calls = {}
+    workshop = Workshop(fusion, lambda group: group_calls(fusion, group, target))
     for group in fusion.groups:
-        calls[group] = group_calls(fusion, group, target)
+        calls[group] = workshop.calls(group)
         for call in calls[group]:
             seen(call.kernel)
     steps = _schedule(graph, lowered, fusion, calls, between, stored)
@@ -167,7 +169,7 @@ def needed_between(graph: Graph, lowered: Lowered) -> list[Node | Cut]:
         seen.add(item)
         if isinstance(item, Form):
             waiting.extend([item.value] if isinstance(item, Source) else item.sources)
-            waiting.extend(lowered.bound[name] for name in _names(item) & lowered.bound.keys())
+            waiting.extend(lowered.bound[name] for name in _told(item, lowered))
             continue
         node = item.producer
         step: Node | Cut | None = lowered.cuts.get(item)
@@ -194,6 +196,11 @@ def _names(form: Form) -> set[str]:
         case View(axes=axes):
             sizes += [size for axis in axes for size in (axis.start, axis.step)]
     return size_names(tuple(sizes))
+
+
+def _told(form: Form, lowered: Lowered) -> set[str]:
+    """The names of sizes that a form depends on and that values tell."""
+    return lowered.definitions.told(_names(form)) & lowered.bound.keys()
 
 
 def _kept_values(graph: Graph, lowered: Lowered, between: list[Node | Cut]) -> list[Value]:
@@ -248,6 +255,7 @@ def _sizes(group: Group, calls: list[Call], lowered: Lowered) -> set[str]:
     """The names of sizes that must be known before a group can run."""
     names = {name for call in calls for name in call.kernel.parameters}
     names |= {name for form in group.results for name in size_names(form.shape)}
+    names = lowered.definitions.told(names)
     if names - lowered.bound.keys():
         raise UnsupportedError(
             f"the sizes of a {kernel_kind(group)} kernel are too long an expression to compile",

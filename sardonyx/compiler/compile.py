@@ -1,7 +1,7 @@
 """A model to an image: inference, forms, kernels, machine code, and the tables of the program."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sardonyx.compiler.build import Built, Step, build_steps
@@ -95,6 +95,7 @@ class _Writer:
         self.model, self.graph = parts.evaluator.model, parts.evaluator.graph
         self.facts = parts.facts
         self.lowered, self.built = parts.lowered, parts.built
+        self.definitions = parts.lowered.definitions
         self.numbering = numbering
         self.references = [step for step in parts.built.steps if isinstance(step, Node)]
         self.held: dict[int, int] = {}
@@ -153,6 +154,9 @@ class _Writer:
     def type(self, value: Value) -> Type | None:
         """The type that inference found, or the declared one."""
         fact = self.facts.get(value)
+        if fact is not None and fact.shape is not None:
+            shape = [None if size is None else self.definitions.full(size) for size in fact.shape]
+            fact = replace(fact, shape=tuple(shape))
         return value.type if fact is None else to_type(fact, HIDDEN) or value.type
 
     def fed(self, value: Value) -> Fed:
@@ -179,7 +183,7 @@ class _Writer:
 
     def step(self, step: Step | Node | Cut) -> SegmentImage | ReferenceImage | CutImage:
         if isinstance(step, Step):
-            return segment_image(step, self.numbering)
+            return segment_image(step, self.numbering, self.definitions)
         if isinstance(step, Cut):
             whole, count = self.array(step.whole), self.array(step.count)
             output, told = self.numbering.array(step.output), self.told([step.output])
@@ -199,14 +203,13 @@ class _Writer:
         return tuple(found)
 
     def _told(self, value: Value, form: Form) -> Told:
+        shape = tuple(map(self.definitions.full, form.shape))
         plain = [
-            (axis, str(size))
-            for axis, size in enumerate(form.shape)
-            if symbols(size) == {str(size)}
+            (axis, str(size)) for axis, size in enumerate(shape) if symbols(size) == {str(size)}
         ]
         self.known |= {name for _, name in plain}
         computed = []
-        for axis, size in enumerate(form.shape):
+        for axis, size in enumerate(shape):
             if isinstance(size, Expression) and symbols(size) <= self.known:
                 names = sorted(symbols(size))
                 code = Code(names)
@@ -217,27 +220,28 @@ class _Writer:
             array=self.numbering.array(value),
             name=value.name,
             dtype=int(form.dtype),
-            shape=tuple(size if isinstance(size, int) else str(size) for size in form.shape),
+            shape=tuple(size if isinstance(size, int) else str(size) for size in shape),
             symbols=tuple((axis, self.numbering.symbol(name)) for axis, name in plain),
             computed=tuple(item for item in computed if item[0] not in dict(plain)),
         )
 
     def checks(self) -> Checks | None:
         """Agreements all of whose sizes have been told by now, and not before."""
-        ready = [pair for pair in self.agreements if _names(pair) <= self.known]
+        ready = [pair for pair in self.agreements if self.names(pair) <= self.known]
         if not ready:
             return None
-        names = sorted(frozenset().union(*map(_names, ready)))
-        code = Code(names)
+        names = sorted(set().union(*map(self.names, ready)))
+        code = Code(names, derived=self.definitions.sizes)
         for number, pair in enumerate(ready):
             left, right = code.value(pair.left), code.value(pair.right)
             unless = f" and {left} != 1" if pair.repeats else ""
             code.line(f"if {left} != {right}{unless}: return {number}, {left}, {right}")
             del self.agreements[pair]
         code.line("return None")
-        texts = tuple((str(pair.left), str(pair.right)) for pair in ready)
+        full = self.definitions.full
+        texts = tuple((str(full(pair.left)), str(full(pair.right))) for pair in ready)
         return Checks(tuple(map(self.numbering.symbol, names)), code.source(), texts)
 
-
-def _names(pair: Agreement) -> frozenset[str]:
-    return symbols(pair.left) | symbols(pair.right)
+    def names(self, pair: Agreement) -> set[str]:
+        """The names that tell whether sizes agree."""
+        return self.definitions.told(symbols(pair.left) | symbols(pair.right))

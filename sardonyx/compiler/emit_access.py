@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from sardonyx.compiler import emit_ir as ir
@@ -329,6 +328,10 @@ class Access:
         size = substitute(size, self.fixed)
         if isinstance(size, int):
             return ir.Constant(I64, size)
+        if len(size.terms) == 1:
+            ((product, factor),) = size.terms.items()
+            if len(product) == 1:
+                return self.product(product, factor, {})
         order = {name: position for position, name in enumerate(self.names, 1)}
         total: Any = None
         for product, factor in sorted(size.terms.items(), key=lambda term: _depth(term[0], order)):
@@ -338,7 +341,9 @@ class Access:
 
     def product(self, product: Product, factor: int, order: dict[str, int]) -> Any:
         value: Any = None if factor == 1 and product else ir.Constant(I64, factor)
-        for atom in sorted(product, key=lambda atom: _depth((atom,), order)):
+        if len(product) > 1:
+            product = tuple(sorted(product, key=lambda atom: _depth((atom,), order)))
+        for atom in product:
             part = self.names[atom] if isinstance(atom, str) else self.operation(atom)
             value = part if value is None else self.b.mul(value, part, flags=("nsw",))
         return value
@@ -396,14 +401,15 @@ class Access:
         return self.b.select(self.b.icmp_signed("==", divisor, zero), zero, value)
 
 
-@lru_cache(maxsize=1 << 14)
 def _growth(size: Size, name: str) -> Size:
     """By how much a size grows with a name."""
     if name not in symbols(size):
         return 0
     assert isinstance(size, Expression)
-    step = size.substitute({name: 1}) - size.substitute({name: 0})
-    assert name not in symbols(step)
+    step = size.growth(name)
+    if step is None:
+        step = size.substitute({name: 1}) - size.substitute({name: 0})
+        assert name not in symbols(step)
     return step
 
 
@@ -415,7 +421,10 @@ def _depth(product: Product, order: dict[str, int]) -> int:
     """How late the last name of a product was bound."""
     found = 0
     for atom in product:
-        found = max(found, *(order[name] for name in _names(atom)))
+        if isinstance(atom, str):
+            found = max(found, order[atom])
+        else:
+            found = max(found, *(order[name] for name in _names(atom)))
     return found
 
 

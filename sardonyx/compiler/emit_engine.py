@@ -38,10 +38,14 @@ class Compilation:
     the thread that makes them: each step there waits for the interpreter.
     """
 
-    def __init__(self, module: ir.Module | str, target: Target) -> None:
+    def __init__(
+        self, module: ir.Module | str, target: Target, machines: list[Any] | None = None
+    ) -> None:
+        """`machines` that earlier runs left there are taken; they take time to make."""
+        self._machines = [] if machines is None else machines
         with FORKS.held_off():
             _initialize()
-            self._machine = _machine(target)
+            self._machine = self._machines.pop() if self._machines else _machine(target)
             self._context = llvm.create_context()
             self._module = llvm.parse_assembly(str(module), self._context)
             self._module.verify()
@@ -58,6 +62,9 @@ class Compilation:
         with FORKS.held_off():
             self._optimize(self._pipeline, self._module, self._passes)
             self._made = self._generate(self._machine, self._module, 1, self._problem)
+            self._passes.close()
+            self._module.close()
+        self._machines.append(self._machine)
 
     def result(self) -> bytes:
         """The object code that a run made."""

@@ -175,7 +175,10 @@ class IRBuilder:
 
         It is made before loops that do not change it, even if they would not need it, or `stays`.
         """
-        least = max([item.block.depth for item in operands if item.block is not None], default=0)
+        least = 0
+        for item in operands:
+            if item.block is not None and item.block.depth > least:
+                least = item.block.depth
         block: Block | None = self.block
         home = self.block
         while block is not None and block.depth >= least:

@@ -26,6 +26,7 @@ from sardonyx.compiler.emit_values import (
     emit_unary,
     is_float,
     neutral,
+    transposed,
 )
 from sardonyx.compiler.processors import MACHINE
 from sardonyx.compiler.targets import Target
@@ -284,22 +285,44 @@ class _Emitter(Access):
         self.b.position_at_end(after)
 
     def guard(self, left: Size, right: Size, body: tuple[Statement, ...]) -> None:
-        if isinstance(left, int) and isinstance(right, int):
-            if left < right:
-                self.body(body)
+        lane = self.lane
+        if lane is None or not self.is_along_lanes(left):
+            self.plain_guard(left, right, body)
             return
         room = self.b.sub(self.integer(right), self.integer(left))
         with self.branch(self.b.icmp_signed(">", room, ir.Constant(I64, 0))):
-            lane = self.lane
-            if lane is None or lane.name not in symbols(left):
-                self.body(body)
-                return
             assert self.lane_step(left) == 1
             before = lane.mask
             mask = self.below(room)
             lane.mask = mask if before is None else self.b.and_(before, mask)
             self.body(body)
             lane.mask = before
+
+    def plain_guard(self, left: Size, right: Size, body: tuple[Statement, ...]) -> None:
+        """A guard that holds for all lanes or none; with those right inside it, one branch."""
+        condition: Any = None
+        while True:
+            if isinstance(left, int) and isinstance(right, int):
+                if left >= right:
+                    return
+            else:
+                here = self.b.icmp_signed("<", self.integer(left), self.integer(right))
+                condition = here if condition is None else self.b.and_(condition, here)
+            match body:
+                case (Guard(low, high, inner),) if not self.is_along_lanes(low):
+                    left, right = substitute(low, self.fixed), substitute(high, self.fixed)
+                    body = inner
+                case _:
+                    break
+        if condition is None:
+            self.body(body)
+            return
+        with self.branch(condition):
+            self.body(body)
+
+    def is_along_lanes(self, size: Size) -> bool:
+        """True where a size differs from lane to lane."""
+        return self.lane is not None and self.lane.name in symbols(size)
 
     def register(self, register: Register) -> None:
         self.registers[register.name] = register
@@ -435,28 +458,6 @@ class _Emitter(Access):
 
     def widened(self, value: Any, type_: Any) -> Any:
         return self.spread(value) if isinstance(type_, ir.VectorType) else value
-
-
-def transposed(b: ir.IRBuilder, rows: list[Any]) -> list[Any]:
-    """As many vectors as they have lanes, as a square matrix whose rows become columns."""
-    count = len(rows)
-    distance = 1
-    while distance < count:
-        made = list(rows)
-        for row in range(count):
-            if row & distance:
-                continue
-            upper, lower = rows[row], rows[row + distance]
-            for place, shift in ((row, 0), (row + distance, distance)):
-                lanes = [
-                    lane + shift if not lane & distance else count + lane - distance + shift
-                    for lane in range(count)
-                ]
-                order = ir.Constant(ir.VectorType(I32, count), lanes)
-                made[place] = b.shuffle_vector(upper, lower, order)
-        rows = made
-        distance *= 2
-    return rows
 
 
 def _short(extent: Size, lanes: int) -> bool:

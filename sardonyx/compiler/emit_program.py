@@ -5,7 +5,8 @@ takes a piece of a call does not change what it computes, so results do not depe
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Self
+from sys import getswitchinterval, setswitchinterval
+from typing import Any, Self
 
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_engine import Compilation
@@ -104,8 +105,10 @@ exit:
 """
 
 
-KERNELS_EACH = 4
-"""Kernels in one module, so that threads can share modules."""
+VALUES_EACH = 1200
+"""Values from which on a module is full, so that threads can share modules."""
+SWITCHING = 0.0005
+"""Seconds after which a thread that comes back from LLVM gets the interpreter."""
 
 
 class Assembly:
@@ -120,12 +123,19 @@ class Assembly:
         self._module = ir.Module("program")
         self._tail = _RUN
         self._added = 0
+        self._values = 0
+        self._machines: list[Any] = []
+        self._switching = getswitchinterval()
         self._waiting: list[tuple[Future[None], Compilation]] = []
 
     def __enter__(self) -> Self:
+        if self._switching > SWITCHING:
+            setswitchinterval(SWITCHING)
         return self
 
     def __exit__(self, *problem: object) -> None:
+        if self._switching > SWITCHING:
+            setswitchinterval(self._switching)
         self._pool.shutdown(cancel_futures=True)
         for _, compilation in self._waiting:
             compilation.close()
@@ -133,9 +143,10 @@ class Assembly:
     def add(self, kernel: Kernel) -> None:
         """Emit a kernel; the first is called `kernel0`, the next `kernel1`."""
         verify(kernel)
-        emit_kernel(self._module, f"kernel{self._added}", kernel, self._target)
+        made = emit_kernel(self._module, f"kernel{self._added}", kernel, self._target)
         self._added += 1
-        if self._added % KERNELS_EACH == 0:
+        self._values += made.values
+        if self._values >= VALUES_EACH:
             self._start()
 
     def finish(self) -> list[bytes]:
@@ -152,7 +163,8 @@ class Assembly:
     def _start(self) -> None:
         """Begin to compile what was added since the last time."""
         text, self._module, self._tail = str(self._module) + self._tail, ir.Module("program"), ""
-        compilation = Compilation(text, self._target)
+        self._values = 0
+        compilation = Compilation(text, self._target, self._machines)
         try:
             waiting = self._pool.submit(compilation.run)
         except RuntimeError:  # the interpreter is about to end and starts no more threads

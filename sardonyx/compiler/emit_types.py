@@ -5,11 +5,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from llvmlite.binding import llvm_version_info
+
 Undefined: Any = type("Undefined", (), {"__repr__": lambda self: "Undefined"})()
 """The contents of a constant that do not matter."""
 
 
 _ZERO = struct.pack("<d", 0.0)
+SPLATS = llvm_version_info[0] >= 19
+"""Whether LLVM reads a vector of equal numbers as one of them."""
 
 
 class Type:
@@ -147,7 +151,9 @@ class Constant(Value):
         self.type = type_
         self.block = None
         self.constant = constant
-        if constant is None:
+        if constant.__class__ is int and type_.__class__ is IntType:
+            self.text = str(constant)
+        elif constant is None:
             self.text = "zeroinitializer"
         elif constant is Undefined:
             self.text = "undef"
@@ -178,4 +184,6 @@ def _number_text(type_: Type, exact: bytes | int) -> str:
 def _vector_text(element: Type, exact: tuple[bytes | int, ...]) -> str:
     if all(item in (0, _ZERO) for item in exact):
         return "zeroinitializer"
+    if SPLATS and exact.count(exact[0]) == len(exact):
+        return f"splat ({element.text} {_number_text(element, exact[0])})"
     return f"<{', '.join(f'{element.text} {_number_text(element, item)}' for item in exact)}>"

@@ -275,3 +275,25 @@ def neutral(combine: str, dtype: DataType) -> float | int:
     lowest = -(2 ** (dtype.bits - 1)) if signed else 0
     highest = 2 ** (dtype.bits - 1) - 1 if signed else 2**dtype.bits - 1
     return lowest if combine == "max" else highest
+
+
+def transposed(b: ir.IRBuilder, rows: list[Any]) -> list[Any]:
+    """As many vectors as they have lanes, as a square matrix whose rows become columns."""
+    count = len(rows)
+    distance = 1
+    while distance < count:
+        made = list(rows)
+        for row in range(count):
+            if row & distance:
+                continue
+            upper, lower = rows[row], rows[row + distance]
+            for place, shift in ((row, 0), (row + distance, distance)):
+                lanes = [
+                    lane + shift if not lane & distance else count + lane - distance + shift
+                    for lane in range(count)
+                ]
+                order = ir.Constant(ir.VectorType(I32, count), lanes)
+                made[place] = b.shuffle_vector(upper, lower, order)
+        rows = made
+        distance *= 2
+    return rows

@@ -2,6 +2,7 @@
 
 from logging import getLogger
 
+from sardonyx.compiler.derive import NamingInference
 from sardonyx.compiler.lower import Lowered, describe_failure, lower_graph
 from sardonyx.compiler.lowerings import LOWERINGS, Agreement
 from sardonyx.dims import HIDDEN
@@ -14,7 +15,6 @@ from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain
 from sardonyx.ops.convert import function_results
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.ops.fact import Fact, to_type
-from sardonyx.ops.infer import Inference
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.replace import replace_node
 
@@ -28,7 +28,7 @@ def lower_model(evaluator: Evaluator, operators: Catalog) -> tuple[Lowered, dict
     agreements: dict[Agreement, None] = {}
     failures: dict[Node, str] = {}
     for rest in reversed(range(MOST_ROUNDS)):
-        inference = Inference(evaluator.model, operators)
+        inference = NamingInference(evaluator.model, operators)
         inference.run()
         facts = inference.facts
         fed = _fed_names(evaluator, facts)
@@ -60,9 +60,13 @@ def _fed_names(evaluator: Evaluator, facts: dict[Value, Fact]) -> set[str]:
             for name in symbols(size)}  # fmt: skip
 
 
-def _assumed(nodes: list[Node], inference: Inference, names: set[str]) -> dict[Agreement, None]:
+def _assumed(
+    nodes: list[Node], inference: NamingInference, names: set[str]
+) -> dict[Agreement, None]:
     """What inference took for granted of nodes that are gone, where inputs tell."""
-    pairs = [Agreement(*pair) for node in nodes for pair in inference.assumed.get(node, ())]
+    full = inference.definitions.full
+    pairs = [Agreement(full(left), full(right))
+             for node in nodes for left, right in inference.assumed.get(node, ())]  # fmt: skip
     return {pair: None for pair in pairs if symbols(pair.left) | symbols(pair.right) <= names}
 
 

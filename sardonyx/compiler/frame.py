@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.compiler.build import Step
+from sardonyx.compiler.derive import Definitions
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.image import ARENA, FIRST_INPUT, NOTHING, SegmentImage
 from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status
@@ -29,22 +30,24 @@ class _Slot:
     offset: str
 
 
-def segment_image(step: Step, numbering: Numbering) -> SegmentImage:
+def segment_image(step: Step, numbering: Numbering, definitions: Definitions) -> SegmentImage:
     """Number what a step reads and makes, lay out its frame, and write down its plan."""
-    return _Frame(step, numbering).image()
+    return _Frame(step, numbering, definitions).image()
 
 
 class _Frame:
-    def __init__(self, step: Step, numbering: Numbering) -> None:
+    def __init__(self, step: Step, numbering: Numbering, definitions: Definitions) -> None:
         self.step = step
         self.numbering = numbering
-        self.names = sorted(_names(step))
-        self.code = Code(self.names, ["pieces"])
+        self.definitions = definitions
+        self.names = sorted(definitions.told(_names(step)))
+        self.code = Code(self.names, ["pieces"], definitions.sizes)
         self.starts: list[int] = []
         self.slots = 0
-        for call in step.calls:
+        self.kernels = [numbering.kernel(call.kernel) for call in step.calls]
+        for call, kernel in zip(step.calls, self.kernels, strict=True):
             self.starts.append(self.slots)
-            self.slots += len(call.places) + len(call.kernel.parameters) + 3
+            self.slots += len(call.places) + len(kernel.arguments) + 3
         places = [*step.inputs, *step.outputs]
         self.outside = {form: FIRST_INPUT + place for place, form in enumerate(places)}
         self.constants: dict[int, int] = {}
@@ -63,9 +66,9 @@ class _Frame:
             dtypes=tuple(int(form.dtype) for form in self.step.outputs),
             constants=tuple(self.constants),
             calls=tuple(
-                (self.numbering.kernel(call.kernel), start, start + len(call.places)
-                 + len(call.kernel.parameters))
-                for call, start in zip(self.step.calls, self.starts, strict=True)
+                (kernel.number, start, start + len(call.places) + len(kernel.arguments))
+                for call, kernel, start
+                in zip(self.step.calls, self.kernels, self.starts, strict=True)
             ),
             names=tuple(self.step.names),
             bases=tuple(slot.base for slot in slots),
@@ -80,11 +83,11 @@ class _Frame:
 
     def fill(self) -> Iterator[_Slot]:
         """Every slot of the frame."""
-        for call in self.step.calls:
+        for call, kernel in zip(self.step.calls, self.kernels, strict=True):
             for item in call.places:
                 yield self.slot(item)
-            for name in call.kernel.parameters:
-                yield _Slot(NOTHING, self.code.argument(name))
+            for size in kernel.arguments:
+                yield _Slot(NOTHING, self.code.value(size))
             for count in self.shares(call):
                 yield _Slot(NOTHING, count)
 
@@ -119,6 +122,8 @@ class _Frame:
         """Where each block begins in the arena, behind the frame and the status."""
         blocks: list[Any] = list(lifetimes)
         sample: dict[str, Size] = dict.fromkeys(self.names, TYPICAL_SIZE)
+        for name, size in self.definitions.sizes.items():
+            sample[name] = substitute(size, sample)
         typical = [max(_sample(item.shape, sample), 0) * item.dtype.numpy.itemsize
                    for item in blocks]  # fmt: skip
         begin = str(_round_up(self.slots * 8 + 8))

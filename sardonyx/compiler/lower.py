@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.compiler.derive import Definitions, NamingInference
 from sardonyx.compiler.forms import (
     Form,
     Join,
@@ -30,7 +31,6 @@ from sardonyx.loops.nodes import STORED, symbols
 from sardonyx.ops.catalog import Catalog, canonical_domain
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.ops.fact import Fact
-from sardonyx.ops.infer import Inference
 from sardonyx.ops.operator import attribute_values
 
 NATIVE = frozenset({
@@ -58,6 +58,8 @@ class Cut:
 class Lowered:
     """What became of each value, and of each node that runs its reference."""
 
+    definitions: Definitions
+    """Names of sizes that follow from others."""
     forms: dict[Value, Form] = field(default_factory=dict)
     constants: dict[Value, Any] = field(default_factory=dict)
     made_by: dict[Form, Node] = field(default_factory=dict)
@@ -67,7 +69,10 @@ class Lowered:
     cuts: dict[Value, Cut] = field(default_factory=dict)
     """How values come about of which only a run tells how large they are."""
     bound: dict[str, Value] = field(default_factory=dict)
-    """Names of sizes, each with the input, cut value or reference's output that tells it."""
+    """Names of sizes, each with the input, cut value or reference's output that tells it.
+
+    One that follows from others has the value that tells the last of those.
+    """
     agreements: list[Agreement] = field(default_factory=list)
     """Sizes that must be equal when the program runs."""
     wanted: dict[Value, None] = field(default_factory=dict)
@@ -77,7 +82,7 @@ class Lowered:
 
 
 def lower_graph(
-    evaluator: Evaluator, inference: Inference, lowerings: Lowerings,
+    evaluator: Evaluator, inference: NamingInference, lowerings: Lowerings,
     agreements: Sequence[Agreement] = (),
 ) -> Lowered:  # fmt: skip
     """Lower every node of a graph that is sorted and of the newest version; `agreements` are of
@@ -86,7 +91,7 @@ def lower_graph(
     A node that inference refuses runs its reference, which says what is wrong where it matters.
     """
     graph, facts, operators = evaluator.graph, inference.facts, inference.operators
-    result = Lowered(agreements=list(agreements))
+    result = Lowered(inference.definitions, agreements=list(agreements))
     overridable = set(graph.inputs) if evaluator.model.ir_version >= 4 else set()
     for value in graph.initializers:
         if value.tensor is not None and value not in overridable:
@@ -116,10 +121,14 @@ def _remember_source(result: Lowered, value: Value, facts: dict[Value, Fact]) ->
     if fact is None or not fact.is_tensor or fact.dtype not in NATIVE or fact.shape is None:
         return
     shape = tuple(size for size in fact.shape if size is not None)
-    plain = {str(size) for size in shape if symbols(size) == {str(size)}}
+    derived = result.definitions.sizes
+    plain = {str(size) for size in shape if symbols(size) == {str(size)}} - derived.keys()
     if len(shape) == len(fact.shape) and size_names(shape) <= result.bound.keys() | plain:
         for name in sorted(plain):
             result.bound.setdefault(name, value)
+        for name, size in derived.items():
+            if name not in result.bound and symbols(size) <= result.bound.keys():
+                result.bound[name] = value
         result.forms[value] = Source(shape, fact.dtype, value)
 
 
@@ -267,7 +276,7 @@ def _forms(
         if unknown:
             raise NotLowered(f"its size {', '.join(sorted(unknown))} is only known once it has run")
     result.agreements += request.agreements + requirements(
-        forms, {form for form in inputs if form is not None}
+        forms, {form for form in inputs if form is not None}, result.definitions
     )
     return tuple(
         form if trim is None else replace(trim, whole=form)

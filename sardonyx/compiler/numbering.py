@@ -1,16 +1,28 @@
 """Numbers for everything a program's data refers to: arrays, constants, kernels, sizes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from sardonyx.compiler.derive import QUOTIENT
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.image import Unmade
 from sardonyx.compiler.kernels.reader import Packed
+from sardonyx.compiler.share import Family, family_text
+from sardonyx.dims import Size, symbol
 from sardonyx.dtypes import from_numpy
 from sardonyx.graph import Value
 from sardonyx.loops import Kernel, kernel_text
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The number of a kernel in a program, and what a call gives for its parameters."""
+
+    number: int
+    arguments: tuple[Size, ...]
 
 
 class Numbering:
@@ -22,9 +34,13 @@ class Numbering:
         self.constants: list[Any] = []
         self.symbols: dict[str, int] = {}
         self.arrays: dict[Form | Value, int] = {}
-        self._kernels: dict[str, int] = {}
-        self._seen: dict[int, tuple[Kernel, int]] = {}
-        self._constants: dict[int, int] = {}
+        self._added = 0
+        self._kernels: dict[str, tuple[int, tuple[str, ...]]] = {}
+        """By text with places for names of quotients: the number and the parameters."""
+        self._families: dict[tuple[str, ...], Family] = {}
+        self._general: dict[int, int] = {}
+        self._seen: dict[int, tuple[Kernel, Numbered]] = {}
+        self._constants: dict[Hashable, int] = {}
 
     def array(self, item: Form | Value) -> int:
         """The number of the array that holds a value or a stored form."""
@@ -33,25 +49,49 @@ class Numbering:
 
     def constant(self, item: Any) -> int:
         """The number of a constant."""
-        if id(item) not in self._constants:
-            self._constants[id(item)] = len(self.constants)
+        key = item.key if isinstance(item, Packed) and item.key is not None else id(item)
+        if key not in self._constants:
+            self._constants[key] = len(self.constants)
             self.constants.append(item)
-        return self._constants[id(item)]
+        return self._constants[key]
 
     def symbol(self, name: str) -> int:
         """The number of a size by its name."""
         return self.symbols.setdefault(name, len(self.symbols))
 
-    def kernel(self, kernel: Kernel) -> int:
-        """The number of a kernel."""
+    def kernel(self, kernel: Kernel) -> Numbered:
+        """The number of a kernel that stands for this one, and its arguments."""
         seen = self._seen.get(id(kernel))
         if seen is None:
-            text = kernel_text(kernel)
-            if text not in self._kernels:
-                self._kernels[text] = len(self._kernels)
-                self._add_kernel(kernel)
-            seen = self._seen[id(kernel)] = kernel, self._kernels[text]
+            seen = self._seen[id(kernel)] = kernel, self._number(kernel)
         return seen[1]
+
+    def _number(self, kernel: Kernel) -> Numbered:
+        names: dict[str, str] = {}
+        text = QUOTIENT.sub(
+            lambda found: names.setdefault(found[0], f"${len(names)}"), kernel_text(kernel)
+        )
+        if text in self._kernels:
+            number, parameters = self._kernels[text]
+            own = {place: name for name, place in names.items()}
+            return Numbered(number, tuple(symbol(own.get(name, name)) for name in parameters))
+        parameters = tuple(names.get(name, name) for name in kernel.parameters)
+        family = self._families.setdefault((family_text(text), *names), Family())
+        shared = family.find(kernel)
+        if shared is None:
+            family.members.append(kernel)
+            self._kernels[text] = self._add(kernel), parameters
+            return Numbered(self._kernels[text][0], tuple(map(symbol, kernel.parameters)))
+        general, numbers = shared
+        if id(general) not in self._general:
+            self._general[id(general)] = self._add(general.kernel)
+        given = [numbers.get(name, symbol(name)) for name in general.kernel.parameters]
+        return Numbered(self._general[id(general)], tuple(given))
+
+    def _add(self, kernel: Kernel) -> int:
+        self._add_kernel(kernel)
+        self._added += 1
+        return self._added - 1
 
 
 def stored_constant(item: Any) -> Any:

@@ -33,6 +33,7 @@ from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, InputError
 from sardonyx.format.load import load
 from sardonyx.graph import Model, Value
+from sardonyx.graph.collect import collection_paused
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.feeds import check_input
 
@@ -340,11 +341,11 @@ class Settings:
         target = allowing(host_target(self.target), self.precision)
 
         def make() -> Image | Wanted:
-            # The front end takes longer to import than an image takes to load.
-            from sardonyx.compiler.compile import compile_image
-
             catalog = standard() if self.catalog is None else self.catalog
-            with self.watching():
+            with self.watching(), collection_paused():
+                # The front end takes longer to import than an image takes to load.
+                from sardonyx.compiler.compile import compile_image
+
                 return compile_image(read(), target, catalog, specialize=specialize)
 
         kept = self.catalog is None or self.catalog is standard()

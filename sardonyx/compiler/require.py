@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
+from sardonyx.compiler.derive import Definitions
 from sardonyx.compiler.forms import (
     Axis,
     Contraction,
@@ -21,14 +22,16 @@ from sardonyx.compiler.lowerings.request import Agreement
 from sardonyx.dims import Size, is_nonnegative, minimum, product
 
 
-def requirements(forms: Sequence[Form], known: Collection[Form]) -> list[Agreement]:
+def requirements(
+    forms: Sequence[Form], known: Collection[Form], definitions: Definitions
+) -> list[Agreement]:
     """Everything that forms need of sizes, those behind `known` ones left out.
 
     Raises `NotLowered` where numbers show already that it does not hold.
     """
     found: dict[Agreement, None] = {}
     for form in topological(forms, known):
-        for pair in _of_form(form):
+        for pair in _of_form(form, definitions):
             if pair.left == pair.right or (pair.repeats and pair.left == 1):
                 continue
             if isinstance(pair.left, int) and isinstance(pair.right, int):
@@ -37,9 +40,9 @@ def requirements(forms: Sequence[Form], known: Collection[Form]) -> list[Agreeme
     return list(found)
 
 
-def _of_form(form: Form) -> Iterator[Agreement]:
+def _of_form(form: Form, definitions: Definitions) -> Iterator[Agreement]:
     for size in form.shape:
-        yield from _not_negative(size, ())
+        yield from _not_negative(definitions.one_level(size), ())
     match form:
         case Map(shape, _, _, arguments) | Take(shape, _, _, arguments):
             for item in arguments:

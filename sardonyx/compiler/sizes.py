@@ -1,6 +1,6 @@
 """Sizes as Python source, so that a program finds its numbers for new shapes in microseconds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sardonyx.dims import Expression, Size, broadcast, floor_divide, is_nonnegative, remainder
@@ -9,13 +9,22 @@ from sardonyx.dims import Expression, Size, broadcast, floor_divide, is_nonnegat
 class Code:
     """A function under construction; equal sizes are computed once."""
 
-    def __init__(self, names: Sequence[str], more: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        more: Sequence[str] = (),
+        derived: Mapping[str, Size] | None = None,
+    ) -> None:
+        """`derived` are names of sizes that are computed of the others."""
         self._arguments = {name: f"v{number}" for number, name in enumerate(names)}
         self._lines = [f"def compute({', '.join([*self._arguments.values(), *more])}):"]
         self._known: dict[Any, str] = {}
+        self._derived = derived or {}
 
     def argument(self, name: str) -> str:
         """The size called `name`."""
+        if name not in self._arguments:
+            self._arguments[name] = self.value(self._derived[name])
         return self._arguments[name]
 
     def value(self, size: Size) -> str:
@@ -58,7 +67,7 @@ class Code:
 
     def _atom(self, atom: Any) -> str:
         if isinstance(atom, str):
-            return self._arguments[atom]
+            return self.argument(atom)
         sign, left, right = atom
         pair = f"{self.value(left)}, {self.value(right)}"
         if sign in ("//", "%") and isinstance(right, int) and right:

@@ -1,6 +1,5 @@
 """Bytes -> Model. Nothing of a weight is copied, and errors say the byte and the field."""
 
-import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -32,6 +31,7 @@ from sardonyx.graph import (
     Type,
     Value,
 )
+from sardonyx.graph.collect import collection_paused
 
 _DEEPEST_GRAPH = DEEPEST // 3
 """A graph inside a graph is three messages deeper: node, attribute, graph."""
@@ -41,7 +41,7 @@ OpenExternal = Callable[[str, int, int | None], Buffer]
 def read_model(buffer: memoryview, source: str, open_external: OpenExternal) -> Model:
     """Decode a ModelProto."""
     reader = Reader(buffer, open_external)
-    with _no_collection(), _errors(buffer, "ModelProto", source):
+    with collection_paused(), _errors(buffer, "ModelProto", source):
         model = reader.model()
     model.source = source
     return model
@@ -63,18 +63,6 @@ def read_graph_bytes(buffer: memoryview, source: str, open_external: OpenExterna
     """Decode a GraphProto."""
     with _errors(buffer, "GraphProto", source):
         return Reader(buffer, open_external).graph(0, len(buffer), None)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Creating objects by the hundred thousand sets off the cycle collector again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @contextmanager

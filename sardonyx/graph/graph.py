@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sardonyx.errors import GraphError
-from sardonyx.graph.node import Node, Value
+from sardonyx.graph.node import WITH_GRAPHS, Node, Value
 from sardonyx.graph.nodes import NodeList
 from sardonyx.graph.tensor import SparseTensor, Tensor
 from sardonyx.graph.types import Type
@@ -176,7 +176,13 @@ class Graph:
         while waiting:
             graph = waiting.pop()
             yield graph
-            inner = [sub for node in graph.nodes if node.attributes for sub in node.subgraphs]
+            inner = [
+                sub
+                for node in graph.nodes
+                for attribute in node.attributes.values()
+                if attribute.type in WITH_GRAPHS
+                for sub in attribute.graphs
+            ]
             waiting.extend(reversed(inner))
 
     def all_nodes(self) -> Iterator[Node]:

@@ -92,7 +92,7 @@ class Value:
         return f"Value({self.name!r}, {self.type})"
 
 
-_WITH_GRAPHS = frozenset({AttributeType.GRAPH, AttributeType.GRAPHS})
+WITH_GRAPHS = (AttributeType.GRAPH, AttributeType.GRAPHS)
 
 
 class Node:
@@ -227,7 +227,7 @@ class Node:
         """The graphs in this node's attributes."""
         found: tuple[Graph, ...] = ()
         for attribute in self.attributes.values():
-            if attribute.type in _WITH_GRAPHS:
+            if attribute.type in WITH_GRAPHS:
                 found += attribute.graphs
         return iter(found)
 

@@ -5,9 +5,10 @@ and parameters. A name that no statement binds is a parameter of the kernel. Nam
 variables begin with `%`, which no model's symbol does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType
@@ -282,18 +283,21 @@ def dtype_of(value: Value) -> DataType:
                 value = value.then
 
 
+_OPERANDS: dict[type, Callable[[Any], tuple[Value, ...]]] = {
+    Unary: lambda value: (value.operand,),
+    Cast: lambda value: (value.operand,),
+    Bits: lambda value: (value.operand,),
+    Binary: lambda value: (value.left, value.right),
+    Dot: lambda value: (value.left, value.right),
+    Select: lambda value: (value.condition, value.then, value.other),
+    Pick: lambda value: value.indices,
+}
+
+
 def operands(value: Value) -> tuple[Value, ...]:
     """The values a value is made of."""
-    match value:
-        case Unary() | Cast() | Bits():
-            return (value.operand,)
-        case Binary() | Dot():
-            return value.left, value.right
-        case Select():
-            return value.condition, value.then, value.other
-        case Pick():
-            return value.indices
-    return ()
+    find = _OPERANDS.get(value.__class__)
+    return find(value) if find is not None else ()
 
 
 def symbols(size: Size) -> frozenset[str]:
@@ -303,23 +307,34 @@ def symbols(size: Size) -> frozenset[str]:
 
 def substitute(size: Size, names: dict[str, Size]) -> Size:
     """A size with names replaced."""
-    return size if isinstance(size, int) else size.substitute(names)
+    return size if isinstance(size, int) or not names else size.substitute(names)
+
+
+_NESTED = (Loop, Guard)
+_WITH_VALUE = (Let, Update, Store)
+_ACCESS = (Load, Pick)
 
 
 def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
     """Every statement, outer before inner."""
-    for statement in body:
+    waiting = list(reversed(body))
+    while waiting:
+        statement = waiting.pop()
         yield statement
-        if isinstance(statement, Loop | Guard):
-            yield from walk(statement.body)
+        if isinstance(statement, _NESTED):
+            waiting.extend(reversed(statement.body))
 
 
 def values_in(body: tuple[Statement, ...]) -> Iterator[Value]:
     """Every value, once for each place where it stands; shared parts of one value once."""
     for statement in walk(body):
-        if isinstance(statement, Let | Update | Store):
-            seen: dict[int, Value] = {}
-            waiting = [statement.value]
+        if isinstance(statement, _WITH_VALUE):
+            first = operands(statement.value)
+            if not first:
+                yield statement.value
+                continue
+            seen: dict[int, Value] = {id(statement.value): statement.value}
+            waiting = list(first)
             while waiting:
                 value = waiting.pop()
                 if id(value) not in seen:
@@ -331,7 +346,7 @@ def values_in(body: tuple[Statement, ...]) -> Iterator[Value]:
 def buffers_in(body: tuple[Statement, ...]) -> Iterator[Buffer]:
     """Every buffer that is read or written."""
     for value in values_in(body):
-        if isinstance(value, Load | Pick):
+        if isinstance(value, _ACCESS):
             yield value.buffer
         if isinstance(value, Pick) and value.report is not None:
             yield value.report

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from sardonyx.dims import Expression, Size, product, symbol
+from sardonyx.dims import Expression, Size, product
 from sardonyx.loops.nodes import (
     Binary,
     Bits,
@@ -164,6 +164,4 @@ def step(place: Size, name: str) -> Size | None:
     if name not in symbols(place):
         return 0
     assert isinstance(place, Expression)
-    growth = place.substitute({name: 1}) - place.substitute({name: 0})
-    rest = place - symbol(name) * growth
-    return None if name in symbols(growth) | symbols(rest) else growth
+    return place.growth(name)

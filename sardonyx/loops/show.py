@@ -60,7 +60,7 @@ def kernel_text(kernel: Kernel) -> str:
     lines = [f"kernel({', '.join(kernel.memories + kernel.parameters)})"]
     described = dict.fromkeys(buffers_in(kernel.body))
     lines += sorted(f"  {_describe(buffer)}" for buffer in described)
-    lines += (f"  {line}" for line in _lines(kernel.body))
+    _write(kernel.body, "  ", lines)
     return "\n".join(lines)
 
 
@@ -69,30 +69,35 @@ def _describe(buffer: Buffer) -> str:
     return f"{buffer.memory}: {buffer.dtype.text}{shape} strides {strides}"
 
 
-def _lines(body: tuple[Statement, ...]) -> Iterator[str]:
+def _write(body: tuple[Statement, ...], indent: str, lines: list[str]) -> None:
+    """Add the lines of statements."""
     for statement in body:
         match statement:
             case Loop(index, extent, inner, kind):
-                yield f"{kind.value} {index} in {extent}:"
-                yield from (f"  {line}" for line in _lines(inner))
+                lines.append(f"{indent}{kind.value} {index} in {extent}:")
+                _write(inner, indent + "  ", lines)
             case Guard(left, right, inner):
-                yield f"if {left} < {right}:"
-                yield from (f"  {line}" for line in _lines(inner))
+                lines.append(f"{indent}if {left} < {right}:")
+                _write(inner, indent + "  ", lines)
             case Let(name, value):
-                yield from _with_value(f"{name} := ", value)
+                lines += _with_value(indent, f"{name} := ", value)
             case Register(name, dtype, shape, initial, lanes):
                 spread = " across lanes" if lanes else ""
-                yield f"register {name}: {dtype.text}{list(shape)}{spread} = {initial}"
+                kind_ = f"{dtype.text}{list(shape)}{spread}"
+                lines.append(f"{indent}register {name}: {kind_} = {initial}")
             case Local(name, dtype, shape):
-                yield f"local {name}: {dtype.text}{list(shape)}"
+                lines.append(f"{indent}local {name}: {dtype.text}{list(shape)}")
             case Update(name, combine, value, indices):
-                yield from _with_value(f"{name}{_sizes(indices)} {combine}= ", value)
+                lines += _with_value(indent, f"{name}{_sizes(indices)} {combine}= ", value)
             case Store(buffer, indices, value):
-                yield from _with_value(f"{buffer.memory}{_sizes(indices)} = ", value)
+                lines += _with_value(indent, f"{buffer.memory}{_sizes(indices)} = ", value)
 
 
-def _with_value(head: str, value: Value) -> Iterator[str]:
+def _with_value(indent: str, head: str, value: Value) -> Iterator[str]:
     """A statement's line; parts that its value needs more than once stand before it."""
+    if not operands(value):
+        yield indent + head + _text(value, [])
+        return
     uses: dict[int, int] = {}
     order: list[Value] = []
     waiting: list[tuple[Value, bool]] = [(value, False)]
@@ -110,16 +115,16 @@ def _with_value(head: str, value: Value) -> Iterator[str]:
     for item in order:
         text = _text(item, [texts[id(part)] for part in operands(item)])
         if operands(item) and item is not value and (uses[id(item)] > 1 or len(text) > LONGEST):
-            yield f"t{count} = {text}"
+            yield f"{indent}t{count} = {text}"
             text = f"t{count}"
             count += 1
         texts[id(item)] = text
-    yield head + texts[id(value)]
+    yield indent + head + texts[id(value)]
 
 
 def value_text(value: Value) -> str:
     """A value, with what it is computed from in lines before it."""
-    return "; ".join(_with_value("", value))
+    return "; ".join(_with_value("", "", value))
 
 
 def _text(value: Value, parts: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Context:
     outputs: int
     run: Callable[[Graph, Sequence[Any]], list[Any]]
     """Runs a subgraph: values of its inputs -> values of its outputs."""
-    random: Callable[[float | None], np.random.Generator]
+    random: "Callable[[float | None], np.random.Generator]"
     """A generator for a node's `seed` attribute, or the evaluator's own for None."""
     scope: Callable[[], dict[str, Any]] = dict
     """Every value made so far that has a name, by name."""
@@ -81,7 +82,7 @@ class Evaluator:
         sort_graph(self.graph)
         for node in self.graph.all_nodes():
             self._operator(node)
-        self._random = np.random.default_rng(seed)
+        self._seed = seed
         self._fitting: dict[Node, Any] = {}
         self._check = check_input if check_inputs else _accept
 
@@ -237,7 +238,11 @@ class Evaluator:
             )
         return operator
 
-    def _generator(self, seed: float | None) -> np.random.Generator:
+    @cached_property
+    def _random(self) -> "np.random.Generator":
+        return np.random.default_rng(self._seed)
+
+    def _generator(self, seed: float | None) -> "np.random.Generator":
         if seed is None:
             return self._random
         return np.random.default_rng(np.float64(seed).view(np.uint64))

@@ -149,7 +149,7 @@ class Inference:
             constants = {value for value in graph.initializers if self.model.ir_version < 4}
             for value in graph.inputs:
                 if value not in constants:
-                    self.facts[value] = self._named(from_type(value.declared))
+                    self.facts[value] = self.named(from_type(value.declared))
             self.graph(graph)
 
     def graph(self, graph: Graph, inputs: list[Fact] | None = None) -> list[Fact]:
@@ -182,7 +182,7 @@ class Inference:
                 self.facts[value] = result
         for value in node.outputs:
             fact = self._merged(self.facts.get(value, Fact()), value, node.where())
-            self.facts[value] = self._named(fact)
+            self.facts[value] = self.named(fact)
 
     def _fact(self, value: Value) -> Fact:
         fact = self.facts.get(value)
@@ -288,7 +288,7 @@ class Inference:
                 raise problem from None
             return fact
 
-    def _named(self, fact: Fact) -> Fact:
+    def named(self, fact: Fact) -> Fact:
         """Give sizes that are only known at run time, or are long, names: equal ones stay equal."""
         if fact.shape is not None and any(map(self._needs_name, fact.shape)):
             fact = replace(fact, shape=tuple(map(self._name, fact.shape)))

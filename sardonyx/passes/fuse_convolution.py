@@ -55,7 +55,8 @@ def scaled(conv: Node, weights: Array, scale: Array) -> Array:
     """Weights that give results `scale` times as large."""
     if conv.op_type == "Conv":
         along = scale.reshape(-1, *[1] * (weights.ndim - 1))
-        return (weights * along).astype(weights.dtype)
+        made = np.empty_like(weights, order="C")
+        return np.multiply(weights, along, out=made, casting="unsafe")
     groups = conv.attribute("group", 1)
     split = weights.reshape(groups, -1, *weights.shape[1:])
     along = scale.reshape(groups, 1, weights.shape[1], *[1] * (weights.ndim - 2))

@@ -100,7 +100,7 @@ class _Continued(Inference):
             super()._node(node)
         for graph in node.subgraphs:
             if any(value not in self.facts for part in graph.nodes for value in part.outputs):
-                self.graph(graph, [self._named(from_type(item.declared)) for item in graph.inputs])
+                self.graph(graph, [self.named(from_type(item.declared)) for item in graph.inputs])
         for value in node.outputs:
             found = self._known.get(value)
             if found is not None:

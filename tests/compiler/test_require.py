@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
+from sardonyx.compiler.derive import Definitions
 from sardonyx.compiler.forms import (
     Axis,
     Contraction,
@@ -23,6 +24,7 @@ from sardonyx.errors import SardonyxError
 
 FLOAT = DataType.FLOAT
 N = symbol("n")
+NONE = Definitions()
 TABLE = constant(np.zeros((2, 3), np.float32))
 OPEN = Form((N, 3), FLOAT)
 
@@ -42,16 +44,16 @@ OPEN = Form((N, 3), FLOAT)
 )
 def test_numbers_that_do_not_fit_are_refused(form: Form) -> None:
     with pytest.raises(NotLowered):
-        requirements([form], {TABLE})
+        requirements([form], {TABLE}, NONE)
 
 
 def test_empty_views_may_begin_anywhere() -> None:
-    assert requirements([View((0, 3), FLOAT, TABLE, (Axis(0, 2), Axis(1)))], {TABLE}) == []
+    assert requirements([View((0, 3), FLOAT, TABLE, (Axis(0, 2), Axis(1)))], {TABLE}, NONE) == []
 
 
 def test_sizes_known_later_are_agreements() -> None:
-    assert requirements([Reshape((6,), FLOAT, OPEN)], {OPEN}) == [Agreement(N * 3, 6)]
-    (pair,) = requirements([View((3,), FLOAT, OPEN, (Axis(None, 4), Axis(0)))], {OPEN})
+    assert requirements([Reshape((6,), FLOAT, OPEN)], {OPEN}, NONE) == [Agreement(N * 3, 6)]
+    (pair,) = requirements([View((3,), FLOAT, OPEN, (Axis(None, 4), Axis(0)))], {OPEN}, NONE)
     assert pair.right == 0
 
 

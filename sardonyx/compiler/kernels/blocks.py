@@ -50,10 +50,13 @@ def blocked_kernel(
     in_block: int,
     one_tile: OneTile,
     lines: Lines | None = None,
+    *,
+    seldom_low: bool = False,
 ) -> Kernel:
     """All tiles of a result: for each outer index, block and panel one task.
 
     A block is `in_block` tiles of rows, or where there are `lines`, some of those with all rows.
+    A result that is `seldom_low` is computed row by row where it has fewer than a tile has.
     """
     height = tile.mr if not isinstance(rows, int) else min(tile.mr, max(rows, 1))
     tiles = ceil_divide(rows, height)
@@ -85,8 +88,10 @@ def blocked_kernel(
         blocks = ceil_divide(tiles, count)
     body: tuple[Statement, ...] = (main,)
     if not isinstance(rows, int):
-        some, single = low_tiles(min(SMALL_ROWS, height)), tile_loop(1, 0, rows)
-        low = (Guard(1, rows, (some,)), Guard(rows, 2, (single,)))
+        low: tuple[Statement, ...] = (tile_loop(1, 0, rows),)
+        if not seldom_low:
+            some = low_tiles(min(SMALL_ROWS, height))
+            low = (Guard(1, rows, (some,)), Guard(rows, 2, low))
         body = (Guard(height - 1, rows, (main,)), Guard(rows, height, low))
     if lines is not None:
         first = block * count

@@ -19,7 +19,7 @@ from sardonyx.compiler.kernels.blocks import PANEL, Lines, blocked_kernel
 from sardonyx.compiler.kernels.depthwise import depthwise_calls
 from sardonyx.compiler.kernels.image import N, place_names, read_image
 from sardonyx.compiler.kernels.nest import parallel_kernel
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch
+from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, pack
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
     PAIRS,
@@ -38,7 +38,6 @@ from sardonyx.compiler.kernels.winograd import suits, winograd_calls
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType
-from sardonyx.format.pages import let_go
 from sardonyx.loops.build import nest
 from sardonyx.loops.nodes import (
     Binary,
@@ -123,16 +122,6 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
     return [*calls, *more, Call(made, reader.places(made), work)]
 
 
-def _packed(weights: NDArray[Any], groups: int, nr: int, arithmetic: Arithmetic) -> NDArray[Any]:
-    """[M, C / groups, taps] -> [groups, panels, taps * C / groups, nr]; weights may be let go."""
-    count = len(weights) // groups
-    columns = weights.reshape(groups, count, *weights.shape[1:])
-    columns = columns.transpose(0, *range(3, columns.ndim), 2, 1)
-    packed = pack_columns(arithmetic.pack(columns).reshape(groups, -1, count), nr)
-    let_go(weights)
-    return packed
-
-
 def _sums(
     reader: Reader, form: Convolution, weights: NDArray[Any] | None, arithmetic: Arithmetic
 ) -> Buffer | None:
@@ -165,6 +154,14 @@ def _rows(form: Convolution, taps: Sequence[int]) -> Size:
     return form.shape[-1] if isinstance(form.shape[-1], int) else USUAL_WIDTH
 
 
+def _packed(weights: NDArray[Any], groups: int, nr: int, arithmetic: Arithmetic) -> NDArray[Any]:
+    """[M, C / groups, taps] -> [groups, panels, taps * C / groups, nr]."""
+    count = len(weights) // groups
+    columns = weights.reshape(groups, count, *weights.shape[1:])
+    columns = columns.transpose(0, *range(3, columns.ndim), 2, 1)
+    return pack_columns(arithmetic.pack(columns).reshape(groups, -1, count), nr)
+
+
 def _right_side(
     reader: Reader, form: Convolution, weights: NDArray[Any] | None, tile: Tile,
     arithmetic: Arithmetic,
@@ -172,12 +169,11 @@ def _right_side(
     """Weights as [groups, panels, taps * C / groups, nr], packed before or by a call."""
     groups = form.groups
     if weights is not None:
-        channels = weights.shape[0]
         inner = -(-weights.shape[1] // arithmetic.parts) * math.prod(weights.shape[2:])
         kind = DataType.INT32 if arithmetic.words else form.weights.dtype
-        make = partial(_packed, weights, groups, tile.nr, arithmetic)
-        shape = (groups, -(-channels // groups // tile.nr), inner, tile.nr)
-        return [], reader.packed(Packed(shape, kind, make))
+        packing = partial(_packed, groups=groups, nr=tile.nr, arithmetic=arithmetic)
+        shape = (groups, -(-weights.shape[0] // groups // tile.nr), inner, tile.nr)
+        return [], reader.packed(pack(form.weights, shape, kind, packing))
     channels, depth, *taps = (_known(size) for size in form.weights.shape)
     count = channels // groups
     panels = -(-count // tile.nr)
@@ -232,7 +228,10 @@ def _product_kernel(problem: _Problem, target: Target) -> Kernel:
 
         return _one_tile(problem, tile, at)
 
-    return blocked_kernel(outer, gone, rows, problem.tile, panels, in_block, one_tile, lines)
+    seldom_low = len(sizes) > 1 and not any(isinstance(size, int) for size in sizes)
+    return blocked_kernel(
+        outer, gone, rows, problem.tile, panels, in_block, one_tile, lines, seldom_low=seldom_low
+    )
 
 
 def _left(problem: _Problem, batch: Size, places: Sequence[Size], channel: Size) -> Value:

@@ -5,6 +5,7 @@ lies nothing: rows there are left out, pixels there are 0.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from sardonyx.compiler.forms import Convolution, Form, Map
 from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import parallel_kernel
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader
+from sardonyx.compiler.kernels.reader import Call, Reader, pack
 from sardonyx.compiler.kernels.tile import ACCUMULATORS, LANE, Pixel, waste
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
@@ -86,9 +87,9 @@ def depthwise_calls(
     """One kernel; a task is some rows of an image."""
     form = group.tile
     assert isinstance(form, Convolution)
-    channels, _, kh, kw = weights.shape
-    turned = weights.reshape(channels, kh, kw).transpose(1, 2, 0).astype(np.float32)
-    taps = reader.packed(Packed.of(turned))
+    kh, kw = weights.shape[2:]
+    shape = (kh, kw, len(weights))
+    taps = reader.packed(pack(form.weights, shape, DataType.FLOAT, partial(_packed_taps)))
     batch, _, height, width = form.shape
     problem = _Problem(form, group, reader, pixel, taps, target.lanes, _tile_width(width, target))
     lines = max(1, height // BLOCKS) if isinstance(height, int) else 4
@@ -98,6 +99,11 @@ def depthwise_calls(
     outer = [(N, batch), (BLOCK, ceil_divide(height, lines))]
     made = parallel_kernel(outer, [Loop(LINE, here, body)])
     return [Call(made, reader.places(made), product(form.shape) * kh * kw)]
+
+
+def _packed_taps(weights: NDArray[Any]) -> NDArray[Any]:
+    channels, _, kh, kw = weights.shape
+    return weights.reshape(channels, kh, kw).transpose(1, 2, 0).astype(np.float32)
 
 
 def _tile_width(width: Size, target: Target) -> int:
@@ -125,7 +131,7 @@ def _row(problem: _Problem, width: Size) -> list[Statement]:
 
 
 def _tile(problem: _Problem) -> list[Statement]:
-    """A tile that lies inside of the image, or one that has to look where it ends."""
+    """All channels of a tile, which has to look where the image ends if it does not lie inside."""
     width = problem.form.image.shape[3]
     fits = Binary(
         "and",
@@ -133,21 +139,19 @@ def _tile(problem: _Problem) -> list[Statement]:
         Binary("lt", Whole(problem.left + problem.reach - 1), Whole(width)),
     )
     flag = Select(fits, constant(1, DataType.INT64), constant(0, DataType.INT64))
-    return [
-        Let(INSIDE, flag),
-        Guard(0, symbol(INSIDE), (_vectors(problem, careful=False),)),
-        Guard(symbol(INSIDE), 1, (_vectors(problem, careful=True),)),
-    ]
+    return [Let(INSIDE, flag), _vectors(problem)]
 
 
-def _vectors(problem: _Problem, careful: bool) -> Statement:
-    """All channels of a tile."""
+def _vectors(problem: _Problem) -> Statement:
     form, lanes = problem.form, problem.lanes
     kh, _ = form.weights.shape[2:]
     row = symbol(Y) * form.strides[0] + symbol(KY) * form.dilations[0] - form.pads[0]
+    fast, careful = (_in_lanes(problem, _pixels(problem, careful)) for careful in (False, True))
+    pixels = (Guard(0, symbol(INSIDE), (fast,)), Guard(symbol(INSIDE), 1, (careful,)))
     taken = (
         Register(PIXELS, DataType.FLOAT, (problem.reach, lanes), -0.0, lanes=True),
-        _in_lanes(problem, _products(problem, careful)),
+        *((careful,) if problem.mr == 1 else pixels),
+        _in_lanes(problem, _products(problem)),
     )
     inside = Guard(-1, symbol(ROW), (Guard(symbol(ROW), form.image.shape[2], taken),))
     body = (
@@ -165,8 +169,8 @@ def _in_lanes(problem: _Problem, body: list[Statement]) -> Statement:
     return Loop(LANE, problem.lanes, inner, Kind.VECTOR)
 
 
-def _products(problem: _Problem, careful: bool) -> list[Statement]:
-    """The pixels that a row of the filter meets, and what they add to the tile."""
+def _pixels(problem: _Problem, careful: bool) -> list[Statement]:
+    """The pixels that a row of the filter meets."""
     form, lane = problem.form, symbol(LANE)
     width = form.image.shape[3]
     kw = form.weights.shape[3]
@@ -187,6 +191,16 @@ def _products(problem: _Problem, careful: bool) -> list[Statement]:
         if careful:
             take = Guard(-1, x, (Guard(x, width, (take,)),))
         body.append(take)
+    return body
+
+
+def _products(problem: _Problem) -> list[Statement]:
+    """What the pixels add to the tile."""
+    form, lane = problem.form, symbol(LANE)
+    kw = form.weights.shape[3]
+    assert isinstance(kw, int)
+    step, spread = form.strides[1], form.dilations[1]
+    body: list[Statement] = []
     for kx in range(kw):
         tap = Load(problem.taps, (symbol(KY), kx, problem.channel))
         for r in range(problem.mr):

@@ -18,10 +18,10 @@ from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import (
     Call,
     Index,
-    Packed,
     Reader,
     Scratch,
     broadcast_index,
+    pack,
 )
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
@@ -40,7 +40,6 @@ from sardonyx.compiler.kernels.words import BYTES, gathered, word_at, words_of
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, remainder, symbol
 from sardonyx.dtypes import DataType
-from sardonyx.format.pages import let_go
 from sardonyx.loops.nodes import (
     Buffer,
     Cast,
@@ -107,8 +106,8 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     shape = (*form.right.shape[:-2], problem.panels, depth, tile.nr)
     kind = DataType.INT32 if arithmetic.words else form.right.dtype
     if constant is not None:
-        make = partial(_packed, constant, arithmetic, tile.nr)
-        right = reader.packed(Packed(shape, kind, make))
+        order = partial(_packed, nr=tile.nr, arithmetic=arithmetic)
+        right = reader.packed(pack(form.right, shape, kind, order))
     else:
         right = reader.scratch(Scratch(shape, kind))
         made = _pack_kernel(problem, reader, right)
@@ -118,11 +117,9 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     return [*calls, *packing, Call(made, reader.places(made), product(form.shape) * depth)]
 
 
-def _packed(matrix: NDArray[Any], arithmetic: Arithmetic, nr: int) -> NDArray[Any]:
-    """A constant right side in the order of its panels; where it came from may be let go."""
-    packed = pack_columns(arithmetic.pack(matrix), nr)
-    let_go(matrix)
-    return packed
+def _packed(matrix: NDArray[Any], nr: int, arithmetic: Arithmetic) -> NDArray[Any]:
+    """A constant right side in the order of its panels."""
+    return pack_columns(arithmetic.pack(matrix), nr)
 
 
 def _left(problem: _Problem, reader: Reader) -> tuple[list[Call], Left]:

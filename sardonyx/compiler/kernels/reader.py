@@ -1,11 +1,13 @@
 """How a kernel gets at elements: loads from memory, or values computed in place."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
 
+from sardonyx.compiler.constants import constant_array
 from sardonyx.compiler.forms import (
     Axis,
     Form,
@@ -22,6 +24,7 @@ from sardonyx.compiler.forms import (
 from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType, from_numpy
+from sardonyx.format.pages import let_go
 from sardonyx.loops.build import dense, dense_strides
 from sardonyx.loops.nodes import (
     FLOAT_UNARY,
@@ -52,16 +55,38 @@ class Scratch:
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Constants in the order in which a kernel reads them: made when they are written down."""
+    """Constants in the order in which a kernel reads them: made when they are written down.
+
+    Those that are made of the constant form `source` are the same where `key` is.
+    """
 
     shape: tuple[Size, ...]
     dtype: DataType
     make: Callable[[], NDArray[Any]]
+    source: Form | None = None
+    packing: "partial[NDArray[Any]] | None" = None
+    key: Hashable = None
 
     @staticmethod
     def of(array: NDArray[Any]) -> "Packed":
         """An array that is in order."""
         return Packed(array.shape, from_numpy(array.dtype), lambda: array)
+
+
+def pack(
+    source: Form, shape: tuple[Size, ...], dtype: DataType, packing: "partial[NDArray[Any]]"
+) -> Packed:
+    """What kernels read in the place of a constant; the memory it came from is let go."""
+    array = constant_array(source)
+    assert array is not None
+
+    def make() -> NDArray[Any]:
+        packed = packing(array)
+        let_go(array)
+        return packed
+
+    key = (id(array), packing.func, *packing.args, *packing.keywords.items())
+    return Packed(shape, dtype, make, source, packing, key)
 
 
 @dataclass(frozen=True, eq=False)

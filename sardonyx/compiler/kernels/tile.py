@@ -7,6 +7,7 @@ sum of float32 is taken in pieces, which keeps rounding errors low.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,6 +125,7 @@ def suits_pairs(rows: Size, columns: Size, dtype: DataType, target: Target) -> b
     return few or (many and bool(target.pairs))
 
 
+@lru_cache(maxsize=1 << 10)
 def choose_tile(
     rows: Size, columns: Size, target: Target, dtype: DataType = DataType.FLOAT
 ) -> Tile:
@@ -252,7 +254,18 @@ def guarded(column: Size, columns: Size, tile: Tile, store: Statement) -> tuple[
 def pack_columns(matrix: NDArray[Any], nr: int) -> NDArray[Any]:
     """[..., K, N] -> [..., panels, K, nr], with zeros behind the last column."""
     *batch, depth, columns = matrix.shape
-    panels = -(-columns // nr)
-    padded = np.zeros((*batch, depth, panels * nr), matrix.dtype)
-    padded[..., :columns] = matrix
-    return np.moveaxis(padded.reshape(*batch, depth, panels, nr), -2, -3)
+    packed = np.empty((*batch, -(-columns // nr), depth, nr), matrix.dtype)
+    fill_panels(packed, matrix)
+    return packed
+
+
+def fill_panels(packed: NDArray[Any], matrix: NDArray[Any]) -> None:
+    """Put columns, [..., K, N], into their places in panels, [..., panels, K, nr]."""
+    *batch, depth, columns = matrix.shape
+    nr = packed.shape[-1]
+    whole, rest = divmod(columns, nr)
+    panels = matrix[..., : whole * nr].reshape(*batch, depth, whole, nr)
+    packed[..., :whole, :, :] = np.moveaxis(panels, -2, -3)
+    if rest:
+        packed[..., whole, :, :rest] = matrix[..., whole * nr :]
+        packed[..., whole, :, rest:] = 0

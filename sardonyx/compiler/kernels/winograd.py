@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import PARALLEL, parallel_kernel, tasks
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch
+from sardonyx.compiler.kernels.reader import Call, Reader, Scratch, pack
 from sardonyx.compiler.kernels.tile import (
     LANE,
     Pixel,
     Tile,
     accumulated,
     choose_tile,
-    pack_columns,
+    fill_panels,
     tile_cost,
     tile_statements,
     waste,
@@ -30,7 +30,6 @@ from sardonyx.compiler.kernels.tile import (
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
 from sardonyx.dtypes import DataType
-from sardonyx.format.pages import let_go
 from sardonyx.loops.build import constant, dense, kernel
 from sardonyx.loops.nodes import (
     Binary,
@@ -65,6 +64,8 @@ LARGEST_BLOCK = 56
 """Patches of a block at most."""
 FEWEST_COLUMNS = 128
 """Columns of a task where nobody knows how many patches there will be."""
+FILTERS_AT_ONCE = 1 << 12
+"""Filters that are transformed together, so that they stay in the cache."""
 SMALLEST = 16
 """Channels on either side below which transforming costs more than it saves."""
 GROUP, BLOCK, PATCH, N, Y, X, INSIDE = "%g", "%block", "%p", "%n", "%y", "%x", "%inside"
@@ -137,7 +138,8 @@ def winograd_calls(
     height, tile = _choose_block(patches, depth, columns, target)
     panels = -(-columns // tile.nr)
     shape = (PLACES, panels, depth, tile.nr)
-    filters = reader.packed(Packed(shape, DataType.FLOAT, partial(_packed, weights, tile.nr)))
+    packing = partial(_packed_filters, nr=tile.nr)
+    filters = reader.packed(pack(form.weights, shape, DataType.FLOAT, packing))
     shared = None
     each = panels
     if isinstance(patches, int) and patches <= height:
@@ -156,27 +158,17 @@ def winograd_calls(
     return [Call(made, reader.places(made), work) for made in kernels]
 
 
-def transform_filters(weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[M, C, 3, 3] -> [16, C, M]."""
-    planes = np.ascontiguousarray(weights.transpose(2, 3, 1, 0), np.float64)
-    made = np.empty((len(FILTER), len(FILTER), *planes.shape[2:]), np.float32)
-    for row, line in zip(made, _combined(planes), strict=True):
-        for place, plane in zip(row, _combined(line), strict=True):
-            place[...] = plane
-    return made.reshape(PLACES, *planes.shape[2:])
-
-
-def _packed(weights: NDArray[np.float32], nr: int) -> NDArray[np.float32]:
-    """Transformed filters in panels; weights may be let go."""
-    packed = pack_columns(transform_filters(weights), nr)
-    let_go(weights)
+def _packed_filters(weights: NDArray[np.float32], nr: int) -> NDArray[np.float32]:
+    """Filters transformed: [M, C, 3, 3] -> [16, panels, C, nr]."""
+    columns, depth = weights.shape[:2]
+    matrix = np.kron(FILTER, FILTER)
+    packed = np.empty((PLACES, -(-columns // nr), depth, nr), weights.dtype)
+    each = max(1, FILTERS_AT_ONCE // max(columns, 1))
+    for first in range(0, depth, each):
+        part = weights[:, first : first + each].transpose(2, 3, 1, 0).astype(np.float64, order="C")
+        made = matrix @ part.reshape(matrix.shape[1], -1)
+        fill_panels(packed[:, :, first : first + each], made.reshape(PLACES, -1, columns))
     return packed
-
-
-def _combined(planes: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """The sums of planes that the filters' matrix says."""
-    return [sum(factor * plane for factor, plane in zip(row, planes, strict=True))
-            for row in FILTER]  # fmt: skip
 
 
 def _choose_block(patches: Size, depth: int, columns: int, target: Target) -> tuple[int, Tile]:
@@ -252,10 +244,8 @@ def _transform_patch(problem: _Problem) -> list[Statement]:
         for place, value in enumerate(_both_ways(IMAGE, read))
     ]
 
-    def vectors(taken: list[Statement]) -> Statement:
-        body = _in_lanes(channel, problem.depth, lanes, [*taken, *stores])
-        return Loop(CHANNELS, -(-problem.depth // lanes), (_patch_register(lanes), body))
-
+    flat = [item for items in every for item in items]
+    taken = [_in_lanes(channel, problem.depth, lanes, body) for body in (flat, careful)]
     bounds = [(-1, y), (y + EDGE - 1, height), (-1, x), (x + EDGE - 1, width)]
     inside: Value | None = None
     for low, high in bounds:
@@ -263,11 +253,13 @@ def _transform_patch(problem: _Problem) -> list[Statement]:
         inside = fits if inside is None else Binary("and", inside, fits)
     assert inside is not None
     flag = Select(inside, constant(1, DataType.INT64), constant(0, DataType.INT64))
-    return [
-        Let(INSIDE, flag),
-        Guard(0, symbol(INSIDE), (vectors([item for items in every for item in items]),)),
-        Guard(symbol(INSIDE), 1, (vectors(careful),)),
-    ]
+    body = (
+        _patch_register(lanes),
+        Guard(0, symbol(INSIDE), (taken[0],)),
+        Guard(symbol(INSIDE), 1, (taken[1],)),
+        _in_lanes(channel, problem.depth, lanes, stores),
+    )
+    return [Let(INSIDE, flag), Loop(CHANNELS, -(-problem.depth // lanes), body)]
 
 
 def _multiply(problem: _Problem, here: Size) -> list[Statement]:
@@ -331,7 +323,7 @@ def _patch_register(lanes: int) -> Register:
     return Register(PATCHES, DataType.FLOAT, (PLACES, lanes), -0.0, lanes=True)
 
 
-def _in_lanes(channel: Size, channels: int, lanes: int, body: list[Statement]) -> Statement:
+def _in_lanes(channel: Size, channels: int, lanes: int, body: Sequence[Statement]) -> Statement:
     inner = tuple(body) if channels % lanes == 0 else (Guard(channel, channels, tuple(body)),)
     return Loop(LANE, lanes, inner, Kind.VECTOR)
 
