@@ -23,13 +23,13 @@ from sardonyx.compiler.image import (
 )
 from sardonyx.compiler.lower import Cut, Lowered
 from sardonyx.compiler.lowerings import Agreement
-from sardonyx.compiler.numbering import Numbering, stored_array
+from sardonyx.compiler.numbering import Numbering, stored_constant
 from sardonyx.compiler.reference import read_values
 from sardonyx.compiler.sizes import Code
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import HIDDEN, Expression
 from sardonyx.format.save import to_bytes
-from sardonyx.graph import Graph, Model, Node, Type, Value
+from sardonyx.graph import Graph, Model, Node, SparseTensorType, Type, Value
 from sardonyx.graph.clone import clone_node
 from sardonyx.loops.nodes import symbols
 from sardonyx.ops.catalog import Catalog
@@ -86,7 +86,7 @@ def compile_image(
         pool=emit_pool(),
         graph=graph,
         rows=tuple(built.explain(evaluator.graph, lowered)),
-        constants=tuple(map(stored_array, numbering.constants)),
+        constants=tuple(map(stored_constant, numbering.constants)),
     )
 
 
@@ -118,6 +118,12 @@ class _Writer:
             checks=checks,
             steps=steps,
             outputs=outputs,
+            names=tuple(value.name for value in self.graph.outputs),
+            sparse=frozenset(
+                value.name
+                for value in self.graph.outputs
+                if isinstance(value.type, SparseTensorType)
+            ),
             held=tuple(self.held.items()),
         )
 
@@ -153,7 +159,8 @@ class _Writer:
         default = None
         if value.tensor is not None:
             default = self.numbering.constant(value.tensor.numpy())
-        return Fed(self.numbering.array(value), default, value in self.lowered.constants)
+        fixed = value in self.lowered.constants
+        return Fed(value.name, self.numbering.array(value), default, fixed)
 
     def array(self, value: Value) -> int:
         """The number of the array that holds a value when the program runs."""

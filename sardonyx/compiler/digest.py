@@ -50,15 +50,24 @@ def digest_file(path: Path) -> str:
 
 def image_key(identity: str, specialize: bool, target: Target) -> str:
     """The name of a model's image: whatever changes the image changes it."""
-    made_by = VERSION, _sources(), *llvm_identity()
+    made_by = VERSION, package_identity(Path(__file__).parents[1]), *llvm_identity()
     choices = str(specialize), target.name, str(target.narrow)
     return digest_parts([identity, *choices, *made_by, *host_identity()])
 
 
 @cache
-def _sources() -> str:
-    """The compiler's own files: another size or time of one means another compiler."""
-    root = str(Path(__file__).parents[1])
+def package_identity(root: Path) -> str:
+    """What stands for the package at `root`: its installer's record, or else what its files show.
+
+    A record has the digest of every file; a checkout has none, and there another size or time of a
+    file means another compiler.
+    """
+    record = root.parent / f"{root.name}-{VERSION}.dist-info" / "RECORD"
+    return digest_file(record) if record.is_file() else _states(str(root))
+
+
+def _states(root: str) -> str:
+    """The sizes and times of the files that have a part in compiling."""
     found = []
     waiting = [root]
     while waiting:

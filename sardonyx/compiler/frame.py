@@ -113,7 +113,7 @@ class _Frame:
         if item in self.outside:
             return _Slot(self.outside[item], "0")
         assert isinstance(item, Packed | Source)
-        array = item.array if isinstance(item, Packed) else item.constant
+        array = item if isinstance(item, Packed) else item.constant
         number = self.constants.setdefault(self.numbering.constant(array), len(self.constants))
         return _Slot(FIRST_INPUT + len(self.outside) + number, "0")
 

@@ -1,13 +1,16 @@
 """The processor that the program runs on, told without LLVM where the system tells it."""
 
+import os
 import platform
 from functools import cache
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from sardonyx.compiler.targets import Target, choose_target
 
 _LINUX = Path("/proc/cpuinfo")
+_ENOUGH = 1 << 14
+"""Bytes that tell of the first processor; to tell of all takes long where there are many."""
 
 
 @cache
@@ -42,20 +45,21 @@ def host_identity() -> tuple[str, ...]:
 @cache
 def llvm_identity() -> tuple[str, ...]:
     """What tells the LLVM that makes code from others: its library's size and time."""
-    found = find_spec("llvmlite")
+    found = PathFinder.find_spec("llvmlite")
     assert found is not None and found.submodule_search_locations
-    folder = Path(found.submodule_search_locations[0], "binding")
-    files = sorted(path for path in folder.iterdir() if "llvmlite" in path.name)
-    times = ((path.name, path.stat()) for path in files)
-    return tuple(f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in times)
+    with os.scandir(os.path.join(found.submodule_search_locations[0], "binding")) as files:
+        libraries = [(file.name, file.stat()) for file in files if "llvmlite" in file.name]
+    return tuple(f"{name} {it.st_size} {it.st_mtime_ns}" for name, it in sorted(libraries))
 
 
 @cache
 def _told() -> dict[str, str]:
     """What Linux says of the first processor."""
-    if not _LINUX.is_file():
+    try:
+        with open(_LINUX, "rb", buffering=0) as file:
+            first = file.read(_ENOUGH).decode(errors="replace").partition("\n\n")[0]
+    except OSError:
         return {}
-    first = _LINUX.read_text(errors="replace").split("\n\n", 1)[0]
     pairs = (line.partition(":") for line in first.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
 

@@ -1,7 +1,15 @@
 """A compiled program as plain data: all that its runs need, and nothing of how it was made."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sardonyx.compiler.plan import ALIGNMENT
+from sardonyx.dtypes import data_type
 
 NOTHING, ARENA, FIRST_INPUT = 0, 1, 2
 """Places in a run's table of addresses: zero, the arena, then inputs, outputs and constants."""
@@ -34,6 +42,7 @@ class Told:
 class Fed:
     """An input: the array it becomes, and the constant that stands for it where it is not fed."""
 
+    name: str
     array: int
     default: int | None
     fixed: bool
@@ -120,6 +129,10 @@ class Tables:
     checks: Checks | None
     steps: tuple[SegmentImage | ReferenceImage | CutImage, ...]
     outputs: tuple[int, ...]
+    names: tuple[str, ...]
+    """What the outputs are called."""
+    sparse: frozenset[str]
+    """The outputs that were declared as sparse tensors."""
     held: tuple[tuple[int, int], ...]
     """Arrays that are constants, each with the constant's number."""
 
@@ -139,6 +152,33 @@ class Wanted:
     constants: tuple[Any, ...] = ()
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Unmade:
+    """A constant that is made when it is written down: together they may be as large as a model."""
+
+    shape: tuple[int, ...]
+    dtype: int
+    make: Callable[[], NDArray[Any]]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes it will have."""
+        return prod(self.shape) * data_type(self.dtype).numpy.itemsize
+
+
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy of an array that begins at a cache line.
+
+    >>> aligned(np.arange(3)).tolist()
+    [0, 1, 2]
+    """
+    room = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 @dataclass(frozen=True, slots=True)
 class Image:
     """A compiled program; `graph` holds its inputs, outputs and nodes without kernels, as bytes."""
@@ -152,3 +192,11 @@ class Image:
     graph: bytes
     rows: tuple[Row, ...]
     constants: tuple[Any, ...]
+    """Arrays as kernels read them, or what makes them."""
+
+    def whole(self) -> "Image":
+        """The image with all constants made."""
+        made = tuple(
+            aligned(item.make()) if isinstance(item, Unmade) else item for item in self.constants
+        )
+        return replace(self, constants=made)

@@ -13,14 +13,16 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from sardonyx.compiler.image import Image, Wanted
+from sardonyx.compiler.image import Image, Unmade, Wanted
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.dtypes import data_type, from_numpy
 from sardonyx.errors import FormatError
+from sardonyx.format.pages import let_go
 
 MAGIC = b"sardonyx image 1\n"
 _LENGTHS = struct.Struct("<QQ32s")
@@ -44,21 +46,26 @@ def write_image(image: Image | Wanted, file: BinaryIO) -> None:
     arrays = []
     end = 0
     for item in image.constants:
-        if not isinstance(item, np.ndarray) or item.dtype == object:
+        if isinstance(item, Unmade):
+            places.append(_Stored(end, item.dtype, item.shape))
+        elif isinstance(item, np.ndarray) and item.dtype != object:
+            places.append(_Stored(end, int(from_numpy(item.dtype)), item.shape))
+        else:
             places.append(item)
             continue
-        places.append(_Stored(end, int(from_numpy(item.dtype)), item.shape))
         arrays.append(item)
         end += _padded(item.nbytes)
     head = pickle.dumps(replace(image, constants=tuple(places)), protocol=5)
     head += bytes(-(len(head) + len(MAGIC) + _LENGTHS.size) % ALIGNMENT)
     file.write(MAGIC + _LENGTHS.pack(len(head), end, hashlib.sha256(head).digest()) + head)
     checksum = 0
-    for array in arrays:
-        content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    for item in arrays:
+        array = np.ascontiguousarray(item.make() if isinstance(item, Unmade) else item)
+        content = array.reshape(-1).view(np.uint8).data
         for piece in (content, bytes(-content.nbytes % ALIGNMENT)):
             file.write(piece)
             checksum = zlib.crc32(piece, checksum)
+        let_go(array)
     file.write(_SUM.pack(checksum))
 
 
@@ -95,8 +102,7 @@ def _array(item: Any, content: memoryview) -> Any:
     if not isinstance(item, _Stored):
         return item
     dtype = data_type(item.dtype).numpy
-    count = int(np.prod(item.shape, dtype=np.int64))
-    return np.frombuffer(content, dtype, count, item.offset).reshape(item.shape)
+    return np.frombuffer(content, dtype, prod(item.shape), item.offset).reshape(item.shape)
 
 
 def _checksum(content: memoryview) -> int:

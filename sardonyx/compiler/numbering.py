@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 
 from sardonyx.compiler.forms import Form, Source
+from sardonyx.compiler.image import Unmade
+from sardonyx.compiler.kernels.reader import Packed
+from sardonyx.dtypes import from_numpy
 from sardonyx.graph import Value
 from sardonyx.loops import Kernel, kernel_text
 
@@ -51,8 +54,13 @@ class Numbering:
         return seen[1]
 
 
-def stored_array(array: Any) -> Any:
+def stored_constant(item: Any) -> Any:
     """A constant as kernels read it: without gaps, at an address its elements may have."""
-    if not isinstance(array, np.ndarray) or array.dtype == object:
-        return array
-    return np.require(array, requirements=["C", "A"])
+    if isinstance(item, Packed):
+        shape = tuple(size for size in item.shape if isinstance(size, int))
+        return Unmade(shape, int(item.dtype), item.make)
+    if not isinstance(item, np.ndarray) or item.dtype == object:
+        return item
+    if item.flags.c_contiguous and item.flags.aligned:
+        return item
+    return Unmade(item.shape, int(from_numpy(item.dtype)), lambda: item)

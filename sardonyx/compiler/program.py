@@ -64,10 +64,6 @@ class Program:
         self._image = image
         self._settings = settings
         self._tables = tables = image.tables
-        model = load(image.graph)
-        assert model.graph is not None
-        self._model, self._graph = model, model.graph
-        self._inputs = self._graph.inputs[: len(tables.fed)]
         team = Team(settings.threads or available_processors())
         POOL.offer(image.pool)
         self._engine, native = _link(image, team)
@@ -79,12 +75,7 @@ class Program:
         for number, constant in tables.held:
             self._held[number] = image.constants[constant]
         self._constant_arrays = {number for number, _ in tables.held}
-        self._known = {value.name for value in self._inputs}
-        self._required = [
-            value.name
-            for value, fed in zip(self._inputs, tables.fed, strict=True)
-            if fed.default is None
-        ]
+        self._required = [fed.name for fed in tables.fed if fed.default is None]
         self._single = self._simple()
 
     @property
@@ -95,12 +86,12 @@ class Program:
     @property
     def output_names(self) -> list[str]:
         """What comes back."""
-        return [value.name for value in self._graph.outputs]
+        return list(self._tables.names)
 
     @property
-    def output_values(self) -> list[Value]:
-        """What comes back, with declared types."""
-        return list(self._graph.outputs)
+    def sparse_outputs(self) -> frozenset[str]:
+        """What comes back as arrays but was declared as sparse tensors."""
+        return self._tables.sparse
 
     @property
     def segments(self) -> int:
@@ -134,11 +125,7 @@ class Program:
         if len(self._steps) != 1 or not isinstance(self._steps[0], Segment):
             return None
         segment = self._steps[0]
-        names = {
-            fed.array: value.name
-            for value, fed in zip(self._inputs, self._tables.fed, strict=True)
-            if fed.default is None
-        }
+        names = {fed.array: fed.name for fed in self._tables.fed if fed.default is None}
         made = segment.image.outputs
         if set(names) != set(segment.image.inputs) or set(self._tables.outputs) != set(made):
             return None
@@ -170,6 +157,17 @@ class Program:
             for number in self._tables.outputs
         ]
 
+    @cached_property
+    def _model(self) -> Model:
+        """The inputs and outputs with their types, and the nodes without kernels."""
+        return load(self._image.graph)
+
+    @cached_property
+    def _inputs(self) -> dict[str, Value]:
+        """What may be fed, by name and in order."""
+        assert self._model.graph is not None
+        return {value.name: value for value in self._model.graph.inputs[: len(self._tables.fed)]}
+
     def _run_reference(
         self, step: ReferenceImage, arrays: list[Any], sizes: Sizes, watch: Watch | None
     ) -> None:
@@ -196,14 +194,15 @@ class Program:
 
     def _bind(self, feeds: Mapping[str, Any]) -> list[Any]:
         """Every array by its number: constants, what was fed, None for what is not there yet."""
-        unknown = [name for name in feeds if name not in self._known]
+        inputs = self._inputs
+        unknown = [name for name in feeds if name not in inputs]
         if unknown:
-            names = ", ".join(value.name for value in self._inputs)
+            names = ", ".join(inputs)
             raise InputError(
                 f"the model has no input '{unknown[0]}'", hint=f"its inputs are: {names}"
             )
         arrays = list(self._held)
-        for value, fed in zip(self._inputs, self._tables.fed, strict=True):
+        for value, fed in zip(inputs.values(), self._tables.fed, strict=True):
             if value.name in feeds and fed.fixed:
                 raise InputError(
                     f"input '{value.name}' is a constant of this model", hint="do not feed it"
@@ -325,7 +324,7 @@ class Settings:
         else:
             image = make()
         if isinstance(image, Image):
-            return Program(image, self)
+            return Program(image.whole(), self)
         variants = partial(self._open_variant, read, identity)
         return Specialized(image.names, variants, list(image.inputs), list(image.outputs))
 

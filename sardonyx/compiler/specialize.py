@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.watch import Watch
 from sardonyx.errors import InputError
-from sardonyx.graph import Model, Tensor, Value
+from sardonyx.graph import Model, Tensor
 from sardonyx.graph.clone import clone_model
 
 MOST_VARIANTS = 4
@@ -60,9 +60,9 @@ class Specialized:
         return self._made[key]
 
     @property
-    def output_values(self) -> list[Value]:
+    def sparse_outputs(self) -> frozenset[str]:
         """Nothing: types are only known with the contents."""
-        return []
+        return frozenset()
 
     def latest(self) -> Any:
         """The program of the last run, or before any the one that knows no contents."""

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
-from pathlib import Path, PurePosixPath
+from os.path import join
+from pathlib import Path
 
 from sardonyx.compiler.processors import SHARES, available_processors
 
@@ -75,15 +76,15 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
 
     It is asked for once: a process does not move between containers.
     """
-    found = [quota for group in _groups(root) if (quota := _quota(group)) is not None]
+    found = [quota for group in _groups(str(root)) if (quota := _quota(group)) is not None]
     return min(found, default=None)
 
 
-def _groups(root: Path) -> Iterator[Path]:
+def _groups(root: str) -> Iterator[str]:
     """The folders of this process's groups that may bound its time, and of the groups around."""
-    entries = [line.split(":", 2) for line in _read(root / "proc/self/cgroup").splitlines()]
+    entries = [line.split(":", 2) for line in _read(join(root, "proc/self/cgroup")).splitlines()]
     inside = {kind: path for entry in entries if len(entry) == 3 for _, kind, path in [entry]}
-    for line in _read(root / "proc/self/mountinfo").splitlines():
+    for line in _read(join(root, "proc/self/mountinfo")).splitlines():
         fields, _, kind = line.partition(" - ")
         words, kinds = fields.split(), kind.split()
         if len(words) < 5 or not kinds or kinds[0] not in ("cgroup", "cgroup2"):
@@ -95,22 +96,23 @@ def _groups(root: Path) -> Iterator[Path]:
                 yield from _around(root, _plain(words[4]), _plain(words[3]), path)
 
 
-def _around(root: Path, mount: str, top: str, path: str) -> Iterator[Path]:
+def _around(root: str, mount: str, top: str, path: str) -> Iterator[str]:
     """A group and those around it, as far as they can be seen where `top` is mounted."""
-    folder = root / mount.lstrip("/")
-    group = PurePosixPath(path)
-    visible = group.is_relative_to(top) and ".." not in group.parts
-    inner = group.relative_to(top) if visible else PurePosixPath()
-    yield folder / inner
-    yield from (folder / outer for outer in inner.parents)
+    folder = join(root, mount.lstrip("/"))
+    above = top.rstrip("/") + "/"
+    inner = f"{path}/"[len(above) :] if f"{path}/".startswith(above) else ""
+    parts = [part for part in inner.split("/") if part]
+    for count in range(0 if ".." in parts else len(parts), -1, -1):
+        yield join(folder, *parts[:count])
 
 
-def _quota(group: Path) -> float | None:
+def _quota(group: str) -> float | None:
     """What one group allows: by the newer interface's file, or by the older one's two."""
-    words = _read(group / "cpu.max").split()
+    words = _read(join(group, "cpu.max")).split()
     words = words or [
-        *_read(group / "cpu.cfs_quota_us").split(), *_read(group / "cpu.cfs_period_us").split()
-    ]  # fmt: skip
+        *_read(join(group, "cpu.cfs_quota_us")).split(),
+        *_read(join(group, "cpu.cfs_period_us")).split(),
+    ]
     if len(words) != 2 or not all(word.isdecimal() for word in words):
         return None
     quota, period = map(int, words)
@@ -123,8 +125,9 @@ def _plain(path: str) -> str:
     return first + "".join(chr(int(part[:3], 8)) + part[3:] for part in others)
 
 
-def _read(path: Path) -> str:
+def _read(path: str) -> str:
     try:
-        return path.read_text(errors="replace")
+        with open(path, "rb", buffering=0) as file:
+            return file.read().decode(errors="replace")
     except OSError:
         return ""

@@ -142,7 +142,7 @@ class CompiledRunner:
         )
         self._program = self._compile_optimized()
         self.constants: frozenset[int] = frozenset()
-        self.sparse = sparse_names(self._program.output_values)
+        self.sparse = self._program.sparse_outputs
         self._places = {name: place for place, name in enumerate(self._program.output_names)}
         self._tapped: OrderedDict[tuple[str, ...], Program | Specialized] = OrderedDict()
         self._reference: ReferenceRunner | None = None

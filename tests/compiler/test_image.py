@@ -10,13 +10,15 @@ import pytest
 import sardonyx as sx
 from sardonyx.compiler.cache import Cache
 from sardonyx.compiler.host import host_target
-from sardonyx.compiler.image import Image
+from sardonyx.compiler.image import Image, Unmade, Wanted
 from sardonyx.compiler.image_file import read_image, write_image
 from sardonyx.compiler.program import Program, Settings, compile_model
 from sardonyx.compiler.segment import Segment
+from sardonyx.compiler.specialize import with_contents
 from sardonyx.errors import FormatError, InputError
 from sardonyx.graph import Model
 from sardonyx.ops.catalog import standard
+from sardonyx.ops.evaluate import Evaluator
 from tests.compiler.case import Case
 from tests.compiler.cases import CASES
 
@@ -171,3 +173,35 @@ def test_sizes_beyond_any_memory_are_refused() -> None:
 
 def test_the_file_is_no_larger_than_its_parts(tmp_path: Path) -> None:
     assert os.path.getsize(image_file(tmp_path)) < 20_000
+
+
+@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize("kernel", ["1,1", "3,3", "5,5"])
+def test_constants_are_made_when_they_are_written_down(
+    kernel: str, cached: bool, tmp_path: Path
+) -> None:
+    size = kernel[0]
+    text = f"g (float[1,24,9,9] x, float[40,24,{kernel}] w) => (float[1,40,h,v] y)"
+    model = sx.load_text(f"{HEAD}{text} {{ y = Conv<kernel_shape=[{kernel}]>(x, w) }}")
+    generator = np.random.default_rng(int(size))
+    x = generator.standard_normal((1, 24, 9, 9), np.float32)
+    w = generator.standard_normal((40, 24, int(size), int(size)), np.float32)
+    fixed = with_contents(model, {"w": w})
+    program = compile_model(fixed, cache=Cache(tmp_path) if cached else None, threads=1)
+    (found,) = program.run({"x": x})
+    (expected,) = Evaluator(fixed).run(None, {"x": x})
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_unmade_is_written_like_an_array(tmp_path: Path) -> None:
+    array = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    turned = Unmade((4, 3, 2), 1, lambda: array.T)
+    assert turned.nbytes == array.nbytes
+    with open(tmp_path / "image", "wb") as file:
+        write_image(Wanted("m", (), (), (), (turned, "text", array, turned)), file)
+    with open(tmp_path / "image", "rb") as file:
+        first, text, plain, second = read_image(file, trusted=False).constants
+    np.testing.assert_array_equal(first, array.T)
+    np.testing.assert_array_equal(second, array.T)
+    np.testing.assert_array_equal(plain, array)
+    assert text == "text"

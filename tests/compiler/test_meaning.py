@@ -85,7 +85,7 @@ def run_by_meaning(
     def memory(place: Place) -> NDArray[Any]:
         if place not in memories:
             if isinstance(place, Packed):
-                memories[place] = place.array
+                memories[place] = np.ascontiguousarray(place.make())
             elif isinstance(place, Source):
                 assert place.constant is not None
                 memories[place] = np.ascontiguousarray(place.constant)

@@ -6,6 +6,7 @@ A tile is mr pixels of a row by nr output channels; every tap of the filter adds
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sardonyx.compiler.kernels.blocks import PANEL, Lines, blocked_kernel
 from sardonyx.compiler.kernels.depthwise import depthwise_calls
 from sardonyx.compiler.kernels.image import N, place_names, read_image
 from sardonyx.compiler.kernels.nest import parallel_kernel
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned
+from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch
 from sardonyx.compiler.kernels.tile import (
     ACCUMULATORS,
     PAIRS,
@@ -101,9 +102,7 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
         if (alone and adds_exactly(form)) or suits(form):
             calls, pixel = read_image(reader, form, padded=False)
             make = depthwise_calls if alone else winograd_calls
-            made_calls = make(group, reader, pixel, weights, target)
-            let_go(weights)
-            return [*calls, *made_calls]
+            return [*calls, *make(group, reader, pixel, weights, target)]
     columns //= form.groups
     rows = _rows(form, taps)
     tile = choose_tile(rows, columns, target, form.dtype)
@@ -114,8 +113,6 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
         arithmetic = Arithmetic(form.dtype)
     calls, right = _right_side(reader, form, weights, tile, arithmetic)
     sums = _sums(reader, form, weights, arithmetic)
-    if weights is not None:
-        let_go(weights)
     more, pixel = read_image(reader, form, padded=True, narrow=arithmetic.narrow)
     inner = -(-depth // arithmetic.parts)
     problem = _Problem(
@@ -126,6 +123,16 @@ def convolution_calls(fusion: Fusion, group: Group, target: Target) -> list[Call
     return [*calls, *more, Call(made, reader.places(made), work)]
 
 
+def _packed(weights: NDArray[Any], groups: int, nr: int, arithmetic: Arithmetic) -> NDArray[Any]:
+    """[M, C / groups, taps] -> [groups, panels, taps * C / groups, nr]; weights may be let go."""
+    count = len(weights) // groups
+    columns = weights.reshape(groups, count, *weights.shape[1:])
+    columns = columns.transpose(0, *range(3, columns.ndim), 2, 1)
+    packed = pack_columns(arithmetic.pack(columns).reshape(groups, -1, count), nr)
+    let_go(weights)
+    return packed
+
+
 def _sums(
     reader: Reader, form: Convolution, weights: NDArray[Any] | None, arithmetic: Arithmetic
 ) -> Buffer | None:
@@ -134,7 +141,7 @@ def _sums(
         return None
     total = weights.sum(tuple(range(1, weights.ndim)), np.int32)
     zero = constant_array(form.zero)
-    return reader.packed(Packed(aligned(total if zero is None else total * zero)))
+    return reader.packed(Packed.of(total if zero is None else total * zero))
 
 
 def adds_exactly(form: Convolution) -> bool:
@@ -162,21 +169,19 @@ def _right_side(
     reader: Reader, form: Convolution, weights: NDArray[Any] | None, tile: Tile,
     arithmetic: Arithmetic,
 ) -> tuple[list[Call], Buffer]:  # fmt: skip
-    """Weights as [groups, panels, taps * C / groups, nr], packed now or by a call."""
+    """Weights as [groups, panels, taps * C / groups, nr], packed before or by a call."""
     groups = form.groups
     if weights is not None:
         channels = weights.shape[0]
-        columns = weights.reshape(groups, channels // groups, *weights.shape[1:])
-        order = (0, *range(3, columns.ndim), 2, 1)
-        columns = columns.transpose(order)
-        columns = arithmetic.pack(columns)
-        columns = columns.reshape(groups, -1, channels // groups)
-        return [], reader.packed(Packed(aligned(pack_columns(columns, tile.nr))))
+        inner = -(-weights.shape[1] // arithmetic.parts) * math.prod(weights.shape[2:])
+        kind = DataType.INT32 if arithmetic.words else form.weights.dtype
+        make = partial(_packed, weights, groups, tile.nr, arithmetic)
+        shape = (groups, -(-channels // groups // tile.nr), inner, tile.nr)
+        return [], reader.packed(Packed(shape, kind, make))
     channels, depth, *taps = (_known(size) for size in form.weights.shape)
     count = channels // groups
     panels = -(-count // tile.nr)
-    shape = (groups, panels, *taps, depth, tile.nr)
-    right = reader.scratch(Scratch(shape, form.weights.dtype))
+    right = reader.scratch(Scratch((groups, panels, *taps, depth, tile.nr), form.weights.dtype))
     steps = [(f"%t{axis}", size) for axis, size in enumerate(taps)]
     column = symbol(PANEL) * tile.nr + symbol("%v")
     inner = tuple(symbol(name) for name, _ in steps)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sardonyx.compiler.forms import Convolution, Form, Map
 from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import parallel_kernel
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader, aligned
+from sardonyx.compiler.kernels.reader import Call, Packed, Reader
 from sardonyx.compiler.kernels.tile import ACCUMULATORS, LANE, Pixel, waste
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
@@ -88,7 +88,7 @@ def depthwise_calls(
     assert isinstance(form, Convolution)
     channels, _, kh, kw = weights.shape
     turned = weights.reshape(channels, kh, kw).transpose(1, 2, 0).astype(np.float32)
-    taps = reader.packed(Packed(aligned(turned)))
+    taps = reader.packed(Packed.of(turned))
     batch, _, height, width = form.shape
     problem = _Problem(form, group, reader, pixel, taps, target.lanes, _tile_width(width, target))
     lines = max(1, height // BLOCKS) if isinstance(height, int) else 4

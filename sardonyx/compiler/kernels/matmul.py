@@ -5,6 +5,10 @@ m, n, k: rows, columns and depth of a product; mr, nr: rows and columns of a til
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from numpy.typing import NDArray
 
 from sardonyx.compiler.constants import constant_array
 from sardonyx.compiler.forms import Contraction, Form
@@ -17,7 +21,6 @@ from sardonyx.compiler.kernels.reader import (
     Packed,
     Reader,
     Scratch,
-    aligned,
     broadcast_index,
 )
 from sardonyx.compiler.kernels.tile import (
@@ -101,19 +104,25 @@ def matmul_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     problem = _Problem(form, tile, arithmetic, names, m, n, depth)
     reader = Reader(fusion, group)
     calls: list[Call] = []
+    shape = (*form.right.shape[:-2], problem.panels, depth, tile.nr)
+    kind = DataType.INT32 if arithmetic.words else form.right.dtype
     if constant is not None:
-        packed = pack_columns(arithmetic.pack(constant), tile.nr)
-        right = reader.packed(Packed(aligned(packed)))
-        let_go(constant)
+        make = partial(_packed, constant, arithmetic, tile.nr)
+        right = reader.packed(Packed(shape, kind, make))
     else:
-        shape = (*form.right.shape[:-2], problem.panels, depth, tile.nr)
-        kind = DataType.INT32 if arithmetic.words else form.right.dtype
         right = reader.scratch(Scratch(shape, kind))
         made = _pack_kernel(problem, reader, right)
         calls.append(Call(made, reader.places(made), product(right.shape)))
     packing, left = _left(problem, reader)
     made = _product_kernel(problem, group, reader, left, right, target)
     return [*calls, *packing, Call(made, reader.places(made), product(form.shape) * depth)]
+
+
+def _packed(matrix: NDArray[Any], arithmetic: Arithmetic, nr: int) -> NDArray[Any]:
+    """A constant right side in the order of its panels; where it came from may be let go."""
+    packed = pack_columns(arithmetic.pack(matrix), nr)
+    let_go(matrix)
+    return packed
 
 
 def _left(problem: _Problem, reader: Reader) -> tuple[list[Call], Left]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import (
@@ -53,9 +52,16 @@ class Scratch:
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Constants in the order in which a kernel reads them."""
+    """Constants in the order in which a kernel reads them: made when they are written down."""
 
-    array: NDArray[Any]
+    shape: tuple[Size, ...]
+    dtype: DataType
+    make: Callable[[], NDArray[Any]]
+
+    @staticmethod
+    def of(array: NDArray[Any]) -> "Packed":
+        """An array that is in order."""
+        return Packed(array.shape, from_numpy(array.dtype), lambda: array)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +114,7 @@ class Reader:
 
     def packed(self, place: Packed) -> Buffer:
         """Constants of this group's own."""
-        array = place.array
-        return dense(self.memory(place), from_numpy(array.dtype), array.shape)
+        return dense(self.memory(place), place.dtype, place.shape)
 
     def value(self, form: Form, index: Index) -> Value:
         """The element of a form at an index."""
@@ -285,12 +290,3 @@ def inlined(form: Form, elements: Mapping[Form, Value]) -> Value:
             case Map(name=name, arguments=arguments):
                 made[item] = _apply(name, item.dtype, [made[part] for part in arguments])
     return made[form]
-
-
-def aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy of an array that begins at a cache line."""
-    room = np.empty(array.nbytes + 64, np.uint8)
-    start = -room.ctypes.data % 64
-    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy

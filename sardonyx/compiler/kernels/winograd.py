@@ -7,6 +7,7 @@ back. A task does so for a block of patches: `V` holds the transformed patches, 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Group
 from sardonyx.compiler.kernels.nest import PARALLEL, parallel_kernel, tasks
-from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch, aligned
+from sardonyx.compiler.kernels.reader import Call, Packed, Reader, Scratch
 from sardonyx.compiler.kernels.tile import (
     LANE,
     Pixel,
@@ -29,6 +30,7 @@ from sardonyx.compiler.kernels.tile import (
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
 from sardonyx.dtypes import DataType
+from sardonyx.format.pages import let_go
 from sardonyx.loops.build import constant, dense, kernel
 from sardonyx.loops.nodes import (
     Binary,
@@ -133,8 +135,9 @@ def winograd_calls(
     columns, depth = weights.shape[:2]
     patches = form.shape[0] * product([ceil_divide(size, MADE) for size in form.shape[2:]])
     height, tile = _choose_block(patches, depth, columns, target)
-    filters = reader.packed(Packed(aligned(pack_columns(transform_filters(weights), tile.nr))))
     panels = -(-columns // tile.nr)
+    shape = (PLACES, panels, depth, tile.nr)
+    filters = reader.packed(Packed(shape, DataType.FLOAT, partial(_packed, weights, tile.nr)))
     shared = None
     each = panels
     if isinstance(patches, int) and patches <= height:
@@ -161,6 +164,13 @@ def transform_filters(weights: NDArray[np.float32]) -> NDArray[np.float32]:
         for place, plane in zip(row, _combined(line), strict=True):
             place[...] = plane
     return made.reshape(PLACES, *planes.shape[2:])
+
+
+def _packed(weights: NDArray[np.float32], nr: int) -> NDArray[np.float32]:
+    """Transformed filters in panels; weights may be let go."""
+    packed = pack_columns(transform_filters(weights), nr)
+    let_go(weights)
+    return packed
 
 
 def _combined(planes: NDArray[np.float64]) -> list[NDArray[np.float64]]:

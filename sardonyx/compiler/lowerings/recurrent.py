@@ -23,7 +23,7 @@ from sardonyx.compiler.forms import (
     transpose,
     unary,
 )
-from sardonyx.compiler.kernels.reader import aligned
+from sardonyx.compiler.image import aligned
 from sardonyx.compiler.kernels.recurrence import (
     Cell,
     Element,
