@@ -5,15 +5,16 @@ image of a result must depend on the same image of what it is computed from, and
 that has a batch; images lie one after another in memory.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.fuse import Fusion, Group
-from sardonyx.compiler.kernels.reader import Call, Packed, Scratch
+from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status
 from sardonyx.compiler.separate import leading, separates
 from sardonyx.compiler.targets import Target
-from sardonyx.dims import product, symbol
+from sardonyx.dims import Size, product, symbol
 from sardonyx.loops.nodes import substitute, symbols
 
 SHARE = 4
@@ -124,10 +125,9 @@ def _weight(
         assert isinstance(operations, int)
         work += operations
         for place in call.places:
-            if isinstance(place, Packed):
-                constants += place.array.nbytes
-            elif isinstance(place, Source) and place.constant is not None:
-                constants += place.constant.nbytes
+            held = isinstance(place, Source) and place.constant is not None
+            if held or isinstance(place, Packed):
+                constants += _bytes(place)
             elif isinstance(place, Form | Scratch):
                 size = _image_bytes(place, name)
                 ordered = fusion.order.get(place, (0,)) if isinstance(place, Form) else (0,)
@@ -142,9 +142,14 @@ def _image_bytes(place: Form | Scratch, name: str) -> int | None:
     count = leading(place.shape, name)
     if count is None:
         return None
-    size = substitute(product(place.shape), {name: 1})
+    return _bytes(place, {name: 1}) if count else 0
+
+
+def _bytes(place: Place, sizes: Mapping[str, Size] = MappingProxyType({})) -> int:
+    assert not isinstance(place, Status)
+    size = substitute(product(place.shape), dict(sizes))
     assert isinstance(size, int)
-    return size * place.dtype.numpy.itemsize if count else 0
+    return size * place.dtype.numpy.itemsize
 
 
 def _wave(calls: Sequence[Call], span: _Span, name: str, outside: set[Form]) -> Wave | None:
