@@ -28,6 +28,7 @@ from sardonyx.compiler.kernels.rows import pointwise_calls, row_calls
 from sardonyx.compiler.lower import Cut, Lowered, size_names
 from sardonyx.compiler.reference import read_values
 from sardonyx.compiler.targets import Target
+from sardonyx.compiler.waves import Wave, find_waves
 from sardonyx.dims import Expression
 from sardonyx.dtypes import DataType
 from sardonyx.errors import UnsupportedError
@@ -45,6 +46,8 @@ class Step:
     inputs: list[Form] = field(default_factory=list)
     outputs: list[Form] = field(default_factory=list)
     order: dict[Form, tuple[int, ...]] = field(default_factory=dict)
+    groups: list[Group] = field(default_factory=list)
+    waves: list[Wave] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -143,6 +146,10 @@ def build_steps(
             seen(call.kernel)
     steps = _schedule(graph, lowered, fusion, calls, between, stored)
     _connect(steps, set(stored.values()))
+    for step in steps:
+        if isinstance(step, Step):
+            several = [(group, calls[group]) for group in step.groups]
+            step.waves = find_waves(fusion, several, [*step.inputs, *step.outputs], target)
     return Built(steps, stored, fusion)
 
 
@@ -233,6 +240,7 @@ def _schedule(
                 _is_made(place, group, made) for call in calls[group] for place in call.places
             ):
                 step.calls += calls[group]
+                step.groups.append(group)
                 step.names += [kernel_name(fusion, group)] * len(calls[group])
                 made.update(group.results)
             else:

@@ -75,6 +75,8 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, target: Target) ->
     module.dots, module.pairs = target.dots, target.pairs
     signature = ir.FunctionType(ir.VoidType(), [I64.as_pointer(), I64, I64, I64])
     function = ir.Function(module, signature, name)
+    if lanes > 4:
+        function.attributes.add('"stackrealign"')  # vectors kept in memory cross no cache line
     _Emitter(function, kernel, lanes).run()
     return function
 

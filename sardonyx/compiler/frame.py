@@ -8,11 +8,12 @@ from typing import Any
 from sardonyx.compiler.build import Step
 from sardonyx.compiler.derive import Definitions
 from sardonyx.compiler.forms import Form, Source
-from sardonyx.compiler.image import ARENA, FIRST_INPUT, NOTHING, SegmentImage
+from sardonyx.compiler.image import ARENA, FIRST_INPUT, NOTHING, SegmentImage, WaveImage
 from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status
 from sardonyx.compiler.numbering import Numbering
 from sardonyx.compiler.plan import ALIGNMENT, Lifetime, arrange
 from sardonyx.compiler.sizes import Code
+from sardonyx.compiler.waves import Wave
 from sardonyx.dims import Size, product
 from sardonyx.loops.nodes import substitute, symbols
 
@@ -79,6 +80,22 @@ class _Frame:
             source=self.code.source(),
             reports=any(isinstance(item, Status) for call in self.step.calls
                         for item in call.places),
+            waves=tuple(map(self.wave, self.step.waves)),
+        )  # fmt: skip
+
+    def wave(self, wave: Wave) -> WaveImage:
+        """A wave's slots: those of its calls' places."""
+        moving: dict[int, int] = {}
+        inner: list[int] = []
+        for number in range(wave.first, wave.end):
+            for slot, item in enumerate(self.step.calls[number].places, self.starts[number]):
+                if isinstance(item, Form) and item in wave.strides:
+                    moving[slot] = wave.strides[item]
+                elif item in self.arena:
+                    inner.append(slot)
+        return WaveImage(
+            wave.first, wave.end, wave.images, self.names.index(wave.name),
+            tuple(moving), tuple(moving.values()), tuple(inner),
         )  # fmt: skip
 
     def fill(self) -> Iterator[_Slot]:
@@ -170,7 +187,10 @@ def _names(step: Step) -> set[str]:
 
 
 def _lifetimes(step: Step, outside: dict[Form, int]) -> dict[Place, Lifetime]:
-    """From which call to which each place in the arena is needed."""
+    """From which call to which each place in the arena is needed.
+
+    A wave's calls run again and again, so what they share with others is needed by all of them.
+    """
     found: dict[Place, Lifetime] = {}
     for number, call in enumerate(step.calls):
         for item in call.places:
@@ -178,6 +198,10 @@ def _lifetimes(step: Step, outside: dict[Form, int]) -> dict[Place, Lifetime]:
             if form or isinstance(item, Scratch):
                 first = found[item].first if item in found else number
                 found[item] = Lifetime(first, number)
+    for wave in step.waves:
+        for item in wave.strides.keys() & found.keys():
+            first, last = min(found[item].first, wave.first), max(found[item].last, wave.end - 1)
+            found[item] = Lifetime(first, last)
     return found
 
 

@@ -49,6 +49,23 @@ class Fed:
 
 
 @dataclass(frozen=True, slots=True)
+class WaveImage:
+    """Calls from `first` up to `end`, which may run for `images` of a batch at a time."""
+
+    first: int
+    end: int
+    images: int
+    symbol: int
+    """Which of the segment's symbols counts the images."""
+    moving: tuple[int, ...]
+    """Slots of what lies there for the whole batch."""
+    strides: tuple[int, ...]
+    """Bytes of an image in each of them."""
+    inner: tuple[int, ...]
+    """Slots of what only these calls use: room for a few images will do."""
+
+
+@dataclass(frozen=True, slots=True)
 class SegmentImage:
     """Calls of kernels that run without anything between them.
 
@@ -74,6 +91,7 @@ class SegmentImage:
     source: str
     reports: bool
     """Whether kernels may say that an index was out of range."""
+    waves: tuple[WaveImage, ...]
 
 
 @dataclass(frozen=True, slots=True)

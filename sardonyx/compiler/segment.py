@@ -2,7 +2,7 @@
 
 import ctypes
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.address import address_of
-from sardonyx.compiler.image import ARENA, FIRST_INPUT, SegmentImage
+from sardonyx.compiler.image import ARENA, FIRST_INPUT, SegmentImage, WaveImage
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.threads import Team
@@ -46,6 +46,18 @@ class _Arena:
     record_address: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Calls that run one after another, several times where they take a batch in parts."""
+
+    first: int
+    end: int
+    offsets: NDArray[np.int64]
+    times: int = 1
+    step: NDArray[np.int64] | None = None
+    """How much further offsets lie each time."""
+
+
 @dataclass(eq=False)
 class Plan:
     """What a run needs to know once all sizes are numbers."""
@@ -56,6 +68,17 @@ class Plan:
     shared: bool
     """Whether workers may help."""
     outputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
+    parts: list[_Part]
+    """Empty where all calls run once, one after another."""
+
+    def turns(self) -> Iterator[tuple[NDArray[np.int64], int, int]]:
+        """Offsets, and the calls from where to where that run with them."""
+        for part in self.parts:
+            offsets = part.offsets
+            for turn in range(part.times):
+                if turn and part.step is not None:
+                    offsets = offsets + part.step
+                yield offsets, part.first, part.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +137,61 @@ class Segment:
             raise EvaluationError(
                 f"results would take more than {needed} bytes", hint="feed smaller shapes"
             )
+        offsets = self._filled(values)
+        outputs = list(zip(shapes, self._dtypes, strict=True))
+        shared = bool(self._calls.size) and int(offsets[self._calls[:, 2] + 1].max()) > 1
+        parts, more = self._parts(sizes, offsets, arena_bytes)
+        room = arena_bytes + more + ALIGNMENT
+        return Plan(offsets, offsets.ctypes.data, room, shared, outputs, parts)
+
+    def _filled(self, values: Sequence[int]) -> NDArray[np.int64]:
+        """The frame's offsets, with what a plan found."""
         offsets = self._offsets.copy()
         if values:
             offsets[self._positions] = np.array(values, np.int64)[self._chosen]
-        outputs = list(zip(shapes, self._dtypes, strict=True))
-        shared = bool(self._calls.size) and int(offsets[self._calls[:, 2] + 1].max()) > 1
-        return Plan(offsets, offsets.ctypes.data, arena_bytes + ALIGNMENT, shared, outputs)
+        return offsets
+
+    def _parts(
+        self, sizes: tuple[int, ...], offsets: NDArray[np.int64], arena_bytes: int
+    ) -> tuple[list[_Part], int]:
+        """Waves for batches that are larger than they take, and what runs once between them.
+
+        What only a wave uses lies behind the arena of the whole batch, in so many bytes.
+        """
+        parts: list[_Part] = []
+        more = at = 0
+        for wave in self.image.waves:
+            count = sizes[wave.symbol]
+            if count <= wave.images:
+                continue
+            if at < wave.first:
+                parts.append(_Part(at, wave.first, offsets))
+            at = wave.end
+            each = -(-count // -(-count // wave.images))
+            step = np.zeros_like(offsets)
+            step[list(wave.moving)] = np.array(wave.strides, np.int64) * each
+            made, room = self._some(wave, sizes, each, offsets, arena_bytes)
+            parts.append(_Part(wave.first, wave.end, made, count // each, step))
+            if count % each:
+                rest, _ = self._some(wave, sizes, count % each, offsets, arena_bytes)
+                rest += step * (count // each)
+                parts.append(_Part(wave.first, wave.end, rest))
+            more = max(more, room)
+        if parts and at < len(self.image.calls):
+            parts.append(_Part(at, len(self.image.calls), offsets))
+        return parts, more
+
+    def _some(
+        self, wave: WaveImage, sizes: tuple[int, ...], images: int,
+        offsets: NDArray[np.int64], arena_bytes: int,
+    ) -> tuple[NDArray[np.int64], int]:  # fmt: skip
+        """The frame of a wave's first images, and the bytes behind the arena that it needs."""
+        fewer = (*sizes[: wave.symbol], images, *sizes[wave.symbol + 1 :])
+        values, room, _ = self._compute(*fewer, self._pieces)
+        made = self._filled(values)
+        made[list(wave.inner)] += arena_bytes
+        made[list(wave.moving)] = offsets[list(wave.moving)]
+        return made, room
 
     def run(
         self, arrays: Sequence[NDArray[Any]], sizes: Sequence[int | None],
@@ -164,10 +236,12 @@ class Segment:
         arena.record[_OFFSETS] = plan.offsets_address
         if plan.shared:
             self._team.gather()
-        if watch is None:
+        if plan.parts:
+            failed = self._run_parts(arena, plan, watch)
+        elif watch is None:
             failed = self._native(arena.record_address)
         else:
-            failed = self._run_each(arena, watch)
+            failed = self._run_each(arena, watch, 0, len(self.image.calls))
         if failed:
             raise EvaluationError(
                 "there is no memory for what kernels keep to themselves",
@@ -178,7 +252,26 @@ class Segment:
         self._free.append(arena)
         return results
 
-    def _run_each(self, arena: _Arena, watch: Watch) -> int:
+    def _run_parts(self, arena: _Arena, plan: Plan, watch: Watch | None) -> int:
+        """Run a plan's parts one after another; not 0 where a call had no memory."""
+        record, row = arena.record, self._calls.strides[0]
+        failed = 0
+        try:
+            for offsets, first, end in plan.turns():
+                record[_OFFSETS] = offsets.ctypes.data
+                if watch is not None:
+                    failed = self._run_each(arena, watch, first, end)
+                else:
+                    record[_CALLS] = self._record[_CALLS] + first * row
+                    record[_COUNT] = end - first
+                    failed = self._native(arena.record_address)
+                if failed:
+                    break
+        finally:
+            record[_SLOTS:] = self._record[_SLOTS:]
+        return failed
+
+    def _run_each(self, arena: _Arena, watch: Watch, first: int, end: int) -> int:
         """Fill the frame, then run the calls one by one, with somebody watching between them; not
         0 where one of them had no memory."""
         record, row = arena.record, self._calls.strides[0]
@@ -186,7 +279,8 @@ class Segment:
             record[_COUNT] = 0
             self._native(arena.record_address)
             record[_SLOTS], record[_COUNT] = 0, 1
-            for name in self.image.names:
+            record[_CALLS] += first * row
+            for name in self.image.names[first:end]:
                 with watch.during(name):
                     failed = self._native(arena.record_address)
                 if failed:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sardonyx.compiler.forms import EXPENSIVE
 from sardonyx.compiler.kernels.words import BYTES, pack_words
 from sardonyx.compiler.targets import Target
-from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
+from sardonyx.dims import Size, ceil_divide, maximum, minimum, product, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import dense, nest
 from sardonyx.loops.nodes import (
@@ -26,6 +26,7 @@ from sardonyx.loops.nodes import (
     Guard,
     Kind,
     Let,
+    Load,
     Local,
     Loop,
     Read,
@@ -49,7 +50,7 @@ FEW_ROWS = 2
 """Rows of a product that is bound by memory."""
 MANY_COLUMNS = 64
 """Columns of a product that pay for rounding its left side."""
-ACCUMULATORS, PIECE, SUMS = "acc", "piece", "sums"
+ACCUMULATORS, BEFORE, SUMS = "acc", "before", "sums"
 ROW, VECTOR, LANE, CHUNK, WITHIN = "%r", "%c", "%l", "%chunk", "%within"
 DEPTH = 128
 """Products at most that are added up before their sum is added to the others'."""
@@ -179,19 +180,36 @@ def tile_statements(
     floats = arithmetic.dtype is DataType.FLOAT
     pieces = _cut(longer, depth) if longer and floats else _Pieces((), longer)
 
-    def add(register: str, value: Value) -> tuple[Statement, ...]:
-        return over_tile(tile, (Update(register, "add", value, (row, column)),))
+    def add(value: Value) -> tuple[Statement, ...]:
+        return over_tile(tile, (Update(ACCUMULATORS, "add", value, (row, column)),))
 
-    def clear(register: str) -> Register:
-        return Register(register, arithmetic.dtype, (tile.mr, tile.nr), 0, lanes=True)
-
-    sums = nest(pieces.inner, add(ACCUMULATORS, multiplied))
-    if pieces.outer:
-        products = nest(pieces.inner, (*pieces.names, *add(PIECE, multiplied)))
-        total = add(ACCUMULATORS, Read(PIECE, arithmetic.dtype, (row, column)))
-        sums = nest(pieces.outer, (clear(PIECE), *products, *total))
+    clear = Register(ACCUMULATORS, arithmetic.dtype, (tile.mr, tile.nr), 0, lanes=True)
+    products = nest(pieces.inner, (*pieces.names, *add(multiplied)))
     last = _epilogue(tile, store(row, column), arithmetic.dtype)
-    return [clear(ACCUMULATORS), *nest(single, sums), *last]
+    if not pieces.outer:
+        return [clear, *nest(single, products), *last]
+    kept = dense(BEFORE, arithmetic.dtype, (tile.mr, tile.nr))
+    number, count = _position(pieces.outer)
+    keep = Store(kept, (row, column), accumulated(row, column, arithmetic.dtype))
+    body = (
+        clear,
+        *products,
+        Guard(0, number, add(Load(kept, (row, column)))),
+        Guard(number, count - 1, over_tile(tile, (keep,))),
+        Guard(count - 2, number, last),
+    )
+    return [
+        Local(BEFORE, arithmetic.dtype, (tile.mr, tile.nr)),
+        *nest([*single, *pieces.outer], body),
+    ]
+
+
+def _position(steps: Steps) -> tuple[Size, Size]:
+    """The number of an iteration of loops, and how many there are."""
+    number: Size = 0
+    for name, extent in steps:
+        number = number * extent + symbol(name)
+    return number, product([extent for _, extent in steps])
 
 
 class _Pieces(NamedTuple):
@@ -211,7 +229,7 @@ def _cut(steps: Steps, depth: int) -> _Pieces:
     name, extent = steps[-1]
     here = minimum(depth, extent - symbol(CHUNK) * depth)
     place = Let(name, Whole(symbol(CHUNK) * depth + symbol(WITHIN)))
-    outer = [*steps[:-1], (CHUNK, ceil_divide(extent, depth))]
+    outer = [*steps[:-1], (CHUNK, maximum(ceil_divide(extent, depth), 1))]
     return _Pieces(outer, [(WITHIN, here)], (place,))
 
 
