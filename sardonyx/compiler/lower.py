@@ -272,6 +272,8 @@ def _forms(
         for form, fact in zip(map(_whole, several), request.outputs, strict=False)
     ]
     for form in forms:
+        if form.dtype not in NATIVE:
+            raise NotLowered(f"kernels do not compute with {form.dtype.name.lower()}")
         unknown = size_names(form.shape) - result.bound.keys()
         if unknown:
             raise NotLowered(f"its size {', '.join(sorted(unknown))} is only known once it has run")

@@ -125,3 +125,17 @@ def test_axes_out_of_range_are_an_error() -> None:
     )
     with pytest.raises(SardonyxError):
         sx.InferenceSession(model).run(None, {"x": np.zeros((2, 5), np.float32)})
+
+
+def test_odd_lists_and_types_are_left_to_the_reference() -> None:
+    """A list where one number belongs, and an element type that is none."""
+    header = '<ir_version: 10, opset_import: ["": 21]> g (float[a,b] x) =>'
+    for text in (
+        "(float[c,d] y) { y, i = TopK(x, k) k = Constant<value_ints = [1,2]>() }",
+        "(float[a,b] y) { y = EyeLike<dtype = 0>(x) }",
+    ):
+        session = sx.InferenceSession(sx.load_text(f"{header} {text}"))
+        try:
+            session.run(None, {"x": np.zeros((2, 5), np.float32)})
+        except SardonyxError as error:
+            assert error.what

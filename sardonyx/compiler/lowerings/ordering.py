@@ -42,7 +42,10 @@ def top_k(
     """The largest or smallest elements along an axis, and where they stand, in order."""
     if x.dtype in STORED or not x.shape:
         raise NotLowered(f"the order of {x.dtype.text} has no native form")
-    (count,) = request.sizes(1, "how many elements are taken")
+    counts = request.sizes(1, "how many elements are taken")
+    if len(counts) != 1:
+        raise NotLowered("how many elements are taken is not one number")
+    (count,) = counts
     place = axis_of(axis, len(x.shape))
     size, others = x.shape[place], (*x.shape[:place], *x.shape[place + 1 :])
     order, in_row = Order(bool(largest)), _sorted_size(count, size)
