@@ -18,7 +18,7 @@ test-all: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 tests
 	$(BIN)/python -m tests.fuzz.run --count 20000
 
-## Tests of machine code on an emulated aarch64 processor, in an hour or so; see CONTRIBUTING.
+## Tests of machine code on an emulated aarch64 processor, which takes long; see CONTRIBUTING.
 aarch64: build/aarch64/usr/bin/python
 	$< -m pytest -p no:cacheprovider -n 2 -m "not slow" tests/compiler
 	$< -m tests.conformance.suite --compiled --every 12
