@@ -26,6 +26,8 @@ class Definitions:
     """Names with the sizes that they stand for, each of names that were there before it."""
 
     sizes: dict[str, Size] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    """Names that the model has given, which look like these."""
     _quotients: dict[Operation, Size] = field(default_factory=dict)
 
     def shape(self, size: Size) -> Size:
@@ -39,10 +41,16 @@ class Definitions:
         for operation in _quotients(size):
             if operation not in self._quotients:
                 shift = _shift(size, operation)
-                name = f"{HIDDEN}_quotient{len(self.sizes):06}"
+                name = self._fresh()
                 self.sizes[name] = Expression({(operation,): 1}) + shift
                 self._quotients[operation] = symbol(name) - shift
         return self.content(size)
+
+    def _fresh(self) -> str:
+        number = len(self.sizes)
+        while (name := f"{HIDDEN}_quotient{number:06}") in self.taken or name in self.sizes:
+            number += 1
+        return name
 
     def content(self, size: Size) -> Size:
         """A size by the names that there are."""
@@ -92,6 +100,9 @@ class NamingInference(Inference):
     def named(self, fact: Fact) -> Fact:
         """A fact with short sizes."""
         shape, value = fact.shape, fact.value
+        given = {name for size in shape or () if isinstance(size, Expression)
+                 for name in size.symbols - self.definitions.sizes.keys()}  # fmt: skip
+        self.definitions.taken.update(filter(QUOTIENT.fullmatch, given))
         if shape is not None and any(isinstance(size, Expression) for size in shape):
             sizes = [None if size is None else self.definitions.shape(size) for size in shape]
             fact = replace(fact, shape=tuple(sizes))

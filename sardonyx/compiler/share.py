@@ -42,8 +42,8 @@ OWN = 2
 """Kernels of a family that keep their numbers."""
 MOST = 16
 """Numbers in which the kernels of a family may differ."""
-PARAMETER = "number"
-"""What the names of parameters for numbers begin with."""
+PARAMETER = "%number"
+"""What the names of parameters for numbers begin with; no model's symbol does."""
 _NUMBER = re.compile(r"(?<![\w%.])\d+")
 
 
@@ -84,7 +84,7 @@ class Family:
         ...     return kernel([Loop("%i", size, (Store(x, (symbol("%i"),), Whole(2)),))])
         >>> family = Family([clear(5), clear(6)])
         >>> family.find(clear(8))[1]
-        {'number0': 8}
+        {'%number0': 8}
         """
         if len(self.members) < OWN:
             return None

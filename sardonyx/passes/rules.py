@@ -311,12 +311,15 @@ def _match_node(unit: Unit, call: Call, node: Node, match: Match) -> Iterator[Ma
     domain = "" if node.domain == "ai.onnx" else node.domain
     if domain != call.domain or refers(node):
         return
-    if any(output.uses for output in node.outputs[call.outputs :]):
+    if len(node.outputs) > call.outputs and any(
+        output.uses for output in node.outputs[call.outputs :]
+    ):
         return
     if len(node.inputs) > len(call.inputs) and any(node.inputs[len(call.inputs) :]):
         return
-    if any(not _equal(unit.parameter(node, key), want) for key, want in call.attributes.items()):
-        return
+    for key, want in call.attributes.items():
+        if not _equal(unit.parameter(node, key), want):
+            return
     inputs = node.inputs + (None,) * (len(call.inputs) - len(node.inputs))
     orders = [inputs]
     if node.op_type in COMMUTATIVE and len(call.inputs) == len(node.inputs) == 2:

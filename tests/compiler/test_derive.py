@@ -84,3 +84,25 @@ def test_an_image_that_is_too_small_is_an_error_in_the_model_s_own_names() -> No
     with pytest.raises(SardonyxError) as caught:
         program.run(small)
     assert "h" in str(caught.value) and "_unknown" not in str(caught.value)
+
+
+def test_a_model_s_own_names_are_not_mistaken() -> None:
+    text = STRIDES.replace("float[b,3,h,w] x", "float[_unknown_quotient000000,3,h,w] x")
+    parts = build_parts(sx.load_text(text), host_target(), standard())
+    definitions = parts.lowered.definitions
+    assert definitions.sizes and "_unknown_quotient000000" not in definitions.sizes
+    model = sx.load_text(text)
+    feeds = {
+        name: np.ones(size, np.float32)
+        for name, size in {"x": (2, 3, 9, 7), "k": (5, 3, 3, 3), "l": (4, 5, 3, 3)}.items()
+    }
+    found = compile_model(model, threads=1).run(feeds)
+    np.testing.assert_allclose(found[0], sx.evaluate(model, feeds)[0], rtol=1e-5)
+
+
+def test_names_are_fresh() -> None:
+    definitions = Definitions(taken={"_unknown_quotient000001"})
+    for divisor in range(2, 6):
+        definitions.shape(N // divisor)
+    assert len(definitions.sizes) == 4
+    assert definitions.taken.isdisjoint(definitions.sizes)
