@@ -112,8 +112,8 @@ def _takes(form: Take, counts: Counts) -> bool:
     if not counts[form.source]:
         return True
     first = form.indices[0]
-    same = form.source.shape[0] == form.shape[0] and len(first.shape) == len(form.shape)
-    return same and isinstance(first, Iota) and first.axis == 0
+    along = isinstance(first, Iota) and first.axis == 0 and len(first.shape) == len(form.shape)
+    return along and form.source.shape[0] == form.shape[0]
 
 
 def _shows(form: View, counts: Counts) -> bool:
@@ -122,6 +122,6 @@ def _shows(form: View, counts: Counts) -> bool:
         return False
     moving = [place for place, axis in enumerate(form.axes) if axis.axis == 0 and axis.step != 0]
     if counts[form.source]:
-        same = form.source.shape[0] == form.shape[0]
-        return moving == [0] and form.axes[0] == Axis(0) and same
+        plain = moving == [0] and form.axes[0] == Axis(0)
+        return plain and form.source.shape[0] == form.shape[0]
     return not moving or all(isinstance(size, int) for size in form.shape)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from sardonyx.compiler.derive import QUOTIENT
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.fuse import Fusion, Group
 from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status
@@ -75,14 +76,18 @@ def find_waves(
 
 
 def _batch_name(groups: Sequence[tuple[Group, Sequence[Call]]]) -> str | None:
-    """The first size that stands alone at the beginning of the shape of a place in memory."""
+    """The first size that stands alone at the beginning of the shape of a place in memory.
+
+    Nobody tells a quotient's name to a run, which cuts what it was told into waves.
+    """
     for _, calls in groups:
         for call in calls:
             for place in call.places:
                 if isinstance(place, Form) and place.shape:
                     names = symbols(place.shape[0])
-                    if len(names) == 1 and place.shape[0] == symbol(*names):
-                        return next(iter(names))
+                    (name,) = names if len(names) == 1 else ("",)
+                    if name and place.shape[0] == symbol(name) and not QUOTIENT.fullmatch(name):
+                        return name
     return None
 
 

@@ -45,7 +45,10 @@ def test_few_rows(target: Any, depth: int, columns: int) -> None:
         case = matrices(rows, depth, columns)
         model, feeds = case.model(symbolic=False)
         program = compile_model(model, target=target.name, threads=1, precision="medium")
-        compare(program.run(feeds)[0], rounded(case.inputs[0]) @ rounded(case.inputs[1]))
+        left, right = map(rounded, case.inputs)
+        # A sum may be near 0 although its terms, which are rounded, are not.
+        scale = max(1.0, (np.abs(left) @ np.abs(right)).max())
+        np.testing.assert_allclose(program.run(feeds)[0], left @ right, atol=scale * 3e-7)
 
 
 @if_pairs

@@ -210,3 +210,26 @@ def test_where_the_batch_stands() -> None:
     assert leading((2, 4), "batch") == 0
     for shape in ((4, batch), (batch, batch), (batch + 1, 4), (symbol("other"), 4)):
         assert leading(shape, "batch") is None
+
+
+def test_every_other_image_is_a_batch_that_no_run_is_told() -> None:
+    def every_other(op: Any, x: Value) -> Value:
+        return blocks(op, op.Slice(x, np.array([0]), np.array([99]), np.array([0]), np.array([2])))
+
+    program = compile_model(model_of(every_other), threads=1)
+    x = random(5, 8, 20, 20)
+    (found,) = program.run({"x": x})
+    for place in range(3):
+        (alone,) = program.run({"x": x[2 * place : 2 * place + 1]})
+        np.testing.assert_array_equal(found[place : place + 1], alone)
+
+
+def test_an_element_of_a_batch_is_not_a_batch() -> None:
+    text = (
+        '<ir_version: 10, opset_import: ["": 21]> g (float[batch] x) => (float[batch] y)'
+        " <int64[1] zero = {0}, int64[1] one = {1}>"
+        " { first = Slice(x, zero, one) number = Squeeze(first) y = Mul(x, number) }"
+    )
+    program = compile_model(sx.load_text(text), threads=1)
+    (found,) = program.run({"x": np.array([2, 3, 5], np.float32)})
+    assert found.tolist() == [4, 6, 10]
