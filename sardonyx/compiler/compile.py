@@ -23,7 +23,7 @@ from sardonyx.compiler.image import (
 )
 from sardonyx.compiler.lower import Cut, Lowered
 from sardonyx.compiler.lowerings import Agreement
-from sardonyx.compiler.numbering import Numbering, stored_constant
+from sardonyx.compiler.numbering import Numbering, made_early, stored_constant
 from sardonyx.compiler.reference import read_values
 from sardonyx.compiler.sizes import Code
 from sardonyx.compiler.targets import Target
@@ -78,6 +78,7 @@ def compile_image(
         writer = _Writer(Parts(evaluator, facts, lowered, built), numbering)
         tables = writer.tables(target)
         graph = to_bytes(writer.remainder())
+        constants = tuple(made_early(map(stored_constant, numbering.constants)))
         objects = assembly.finish()
     return Image(
         model=name,
@@ -86,7 +87,7 @@ def compile_image(
         pool=emit_pool(),
         graph=graph,
         rows=tuple(built.explain(evaluator.graph, lowered)),
-        constants=tuple(map(stored_constant, numbering.constants)),
+        constants=constants,
     )
 
 

@@ -3,11 +3,14 @@
 import ctypes
 import os
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from sardonyx.compiler.forks import FORKS
 from sardonyx.compiler.processors import MACHINE
 from sardonyx.compiler.targets import Target, choose_target
 
@@ -59,11 +62,36 @@ def host_identity() -> tuple[str, ...]:
 @cache
 def llvm_identity() -> tuple[str, ...]:
     """What tells the LLVM that makes code from others: its library's size and time."""
+    found = [(os.path.basename(path), os.stat(path)) for path in _llvm_libraries()]
+    return tuple(f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in found)
+
+
+@cache
+def load_llvm_ahead() -> None:
+    """Begin to load LLVM's library, which takes a while, in a thread that needs no interpreter.
+
+    Whoever imports it later finds it there, or waits for the rest; what cannot be loaded is told
+    only then.
+    """
+    load = getattr(ctypes.CDLL(None), "dlopen", None) if sys.platform == "linux" else None
+    if load is None:
+        return
+
+    def run() -> None:
+        with FORKS.held_off():
+            for path in _llvm_libraries():
+                load(os.fsencode(path), os.RTLD_NOW)
+
+    with suppress(RuntimeError):  # the interpreter is about to end and starts no more threads
+        threading.Thread(target=run, daemon=True).start()
+
+
+@cache
+def _llvm_libraries() -> tuple[str, ...]:
     found = PathFinder.find_spec("llvmlite")
     assert found is not None and found.submodule_search_locations
     with os.scandir(os.path.join(found.submodule_search_locations[0], "binding")) as files:
-        libraries = [(file.name, file.stat()) for file in files if "llvmlite" in file.name]
-    return tuple(f"{name} {it.st_size} {it.st_mtime_ns}" for name, it in sorted(libraries))
+        return tuple(sorted(file.path for file in files if "llvmlite" in file.name))
 
 
 @cache

@@ -166,15 +166,27 @@ class Unmade:
         return prod(self.shape) * data_type(self.dtype).numpy.itemsize
 
 
+def aligned_room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array of any content that begins at a cache line.
+
+    >>> aligned_room((2, 3), np.dtype(np.float32)).ctypes.data % 64
+    0
+    """
+    size = prod(shape) * dtype.itemsize
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    return room[start : start + size].view(dtype).reshape(shape)
+
+
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy of an array that begins at a cache line.
+    """An array without gaps that begins at a cache line: itself, or a copy.
 
     >>> aligned(np.arange(3)).tolist()
     [0, 1, 2]
     """
-    room = np.empty(array.nbytes + ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % ALIGNMENT
-    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    if array.flags.c_contiguous and array.ctypes.data % ALIGNMENT == 0:
+        return array
+    copy = aligned_room(array.shape, array.dtype)
     copy[...] = array
     return copy
 

@@ -1,20 +1,26 @@
 """Numbers for everything a program's data refers to: arrays, constants, kernels, sizes."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sardonyx.compiler.derive import QUOTIENT
 from sardonyx.compiler.forms import Form, Source
-from sardonyx.compiler.image import Unmade
+from sardonyx.compiler.image import Unmade, aligned
 from sardonyx.compiler.kernels.reader import Packed
+from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.share import Family, family_text
 from sardonyx.dims import Size, symbol
 from sardonyx.dtypes import from_numpy
 from sardonyx.graph import Value
 from sardonyx.loops import Kernel, kernel_text
+
+EARLY = 64 << 20
+"""Bytes of constants that are made while LLVM works; more of them are made one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +110,21 @@ def stored_constant(item: Any) -> Any:
     if item.flags.c_contiguous and item.flags.aligned:
         return item
     return Unmade(item.shape, int(from_numpy(item.dtype)), lambda: item)
+
+
+def made_early(constants: Iterable[Any], room: int = EARLY) -> Iterator[Any]:
+    """Constants, of which some are made now, while LLVM works, and those behind them later."""
+    waiting: list[Any] = []
+    with ThreadPoolExecutor(available_processors()) as threads:
+        for item in constants:
+            if isinstance(item, Unmade) and item.nbytes <= room:
+                room -= item.nbytes
+                waiting.append(threads.submit(_made, item))
+            else:
+                waiting.append(item)
+        for item in waiting:
+            yield item.result() if isinstance(item, Future) else item
+
+
+def _made(item: Unmade) -> NDArray[Any]:
+    return aligned(item.make())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sardonyx.compiler.cache import Cache
 from sardonyx.compiler.digest import digest_model, digest_parts, image_key
 from sardonyx.compiler.engine import Code, load_code
-from sardonyx.compiler.host import host_target
+from sardonyx.compiler.host import host_target, load_llvm_ahead
 from sardonyx.compiler.image import (
     Checks,
     CutImage,
@@ -343,10 +343,12 @@ class Settings:
         def make() -> Image | Wanted:
             catalog = standard() if self.catalog is None else self.catalog
             with self.watching(), collection_paused():
+                load_llvm_ahead()
+                model = read()
                 # The front end takes longer to import than an image takes to load.
                 from sardonyx.compiler.compile import compile_image
 
-                return compile_image(read(), target, catalog, specialize=specialize)
+                return compile_image(model, target, catalog, specialize=specialize)
 
         kept = self.catalog is None or self.catalog is standard()
         if self.cache is not None and kept:

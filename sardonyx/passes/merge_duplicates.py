@@ -1,10 +1,12 @@
 """a = Relu(x); b = Relu(x) -> a, read twice; equal constants likewise."""
 
 from collections.abc import Hashable
-from hashlib import blake2b
+from math import prod
 from typing import Any
+from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sardonyx.dims import Expression
 from sardonyx.dtypes import DataType
@@ -14,6 +16,8 @@ from sardonyx.passes.remove_dead import drop_constants
 from sardonyx.passes.unit import Unit, is_operator
 
 Seen = dict[Hashable, Any]
+ENDS = 8
+"""Elements at either end of a tensor that are looked at first."""
 
 
 def merge_duplicates(unit: Unit) -> bool:
@@ -99,15 +103,20 @@ def _key(attribute: Attribute) -> Hashable:
 
 def _merge_constants(unit: Unit, graph: Graph) -> bool:
     inputs = set(graph.inputs)
-    groups: dict[Hashable, list[Value]] = {}
+    alike: dict[Hashable, list[Value]] = {}
     for value in graph.initializers:
         tensor = value.tensor
         if value in inputs or not isinstance(tensor, Tensor) or value.is_output:
             continue
-        groups.setdefault((tensor.element, tensor.shape, _sample(tensor)), []).append(value)
+        alike.setdefault((tensor.element, tensor.shape), []).append(value)
     changed = False
-    for group in groups.values():
-        changed |= _merge_group(group)
+    for several in alike.values():
+        groups: dict[Hashable, list[Value]] = {}
+        for value in several if len(several) > 1 else ():
+            assert isinstance(value.tensor, Tensor)
+            groups.setdefault(_sample(value.tensor), []).append(value)
+        for group in groups.values():
+            changed |= _merge_group(group)
     if changed:
         drop_constants(graph)
     return changed
@@ -117,7 +126,7 @@ def _sample(tensor: Tensor) -> Hashable:
     array = tensor.numpy().reshape(-1)
     if array.dtype == object:
         return tuple(array.tolist()) if array.size < 100 else id(tensor)
-    ends = (array[:8].tobytes(), array[-8:].tobytes())
+    ends = (array[:ENDS].tobytes(), array[-ENDS:].tobytes())
     let_go_tensor(tensor)
     return ends
 
@@ -125,21 +134,42 @@ def _sample(tensor: Tensor) -> Hashable:
 def _merge_group(group: list[Value]) -> bool:
     """Merge those of some constants, equal in type, shape and sample, that are equal in all."""
     changed = False
-    kept: dict[bytes, Value] = {}
+    kept: dict[int, list[tuple[Value, Tensor]]] = {}
     for value in group if len(group) > 1 else ():
-        assert isinstance(value.tensor, Tensor)
-        twin = kept.setdefault(_digest(value.tensor), value)
-        if twin is not value and value.uses:
+        tensor = value.tensor
+        assert isinstance(tensor, Tensor)
+        known = kept.setdefault(_checksum(tensor), [])
+        twin = next((other for other, seen in known if _equal(tensor, seen)), None)
+        if twin is None:
+            known.append((value, tensor))
+        elif value.uses:
             value.replace_all_uses(twin)
             changed = True
     return changed
 
 
-def _digest(tensor: Tensor) -> bytes:
-    """A digest of a tensor's elements; strings were compared already."""
-    array = tensor.numpy()
-    if array.dtype == object:
-        return b""
-    found = blake2b(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).digest()
+def _checksum(tensor: Tensor) -> int:
+    """A number that is the same for equal elements; 0 where the sample was all of them."""
+    if _told_by_sample(tensor):
+        return 0
+    found = crc32(_bytes(tensor).data)
     let_go_tensor(tensor)
     return found
+
+
+def _equal(left: Tensor, right: Tensor) -> bool:
+    """Whether two tensors with the same sample and checksum are equal."""
+    if left.data is right.data or _told_by_sample(left):
+        return True
+    same = np.array_equal(_bytes(left), _bytes(right))
+    let_go_tensor(left)
+    let_go_tensor(right)
+    return same
+
+
+def _told_by_sample(tensor: Tensor) -> bool:
+    return tensor.element == DataType.STRING or prod(tensor.shape) <= 2 * ENDS
+
+
+def _bytes(tensor: Tensor) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(tensor.numpy()).reshape(-1).view(np.uint8)

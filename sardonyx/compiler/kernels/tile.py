@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import EXPENSIVE
+from sardonyx.compiler.image import aligned_room
 from sardonyx.compiler.kernels.words import BYTES, pack_words
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, maximum, minimum, product, symbol
@@ -272,7 +273,7 @@ def guarded(column: Size, columns: Size, tile: Tile, store: Statement) -> tuple[
 def pack_columns(matrix: NDArray[Any], nr: int) -> NDArray[Any]:
     """[..., K, N] -> [..., panels, K, nr], with zeros behind the last column."""
     *batch, depth, columns = matrix.shape
-    packed = np.empty((*batch, -(-columns // nr), depth, nr), matrix.dtype)
+    packed = aligned_room((*batch, -(-columns // nr), depth, nr), matrix.dtype)
     fill_panels(packed, matrix)
     return packed
 

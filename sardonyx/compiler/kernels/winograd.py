@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Group
+from sardonyx.compiler.image import aligned_room
 from sardonyx.compiler.kernels.nest import PARALLEL, parallel_kernel, tasks
 from sardonyx.compiler.kernels.reader import Call, Reader, Scratch, pack
 from sardonyx.compiler.kernels.tile import (
@@ -162,7 +163,7 @@ def _packed_filters(weights: NDArray[np.float32], nr: int) -> NDArray[np.float32
     """Filters transformed: [M, C, 3, 3] -> [16, panels, C, nr]."""
     columns, depth = weights.shape[:2]
     matrix = np.kron(FILTER, FILTER)
-    packed = np.empty((PLACES, -(-columns // nr), depth, nr), weights.dtype)
+    packed = aligned_room((PLACES, -(-columns // nr), depth, nr), weights.dtype)
     each = max(1, FILTERS_AT_ONCE // max(columns, 1))
     for first in range(0, depth, each):
         part = weights[:, first : first + each].transpose(2, 3, 1, 0).astype(np.float64, order="C")
