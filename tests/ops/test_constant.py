@@ -50,7 +50,7 @@ def test_sparse_constant_becomes_dense_below_opset_11() -> None:
 
 
 def test_constant_needs_one_value() -> None:
-    with pytest.raises(InferenceError, match="exactly one attribute"):
+    with pytest.raises(EvaluationError, match="exactly one attribute"):
         run("Constant")
 
 
