@@ -11,12 +11,8 @@ from dataclasses import dataclass, field
 from sardonyx.dims import Product, Size, floor_divide, maximum, minimum, remainder, symbol
 from sardonyx.dims import broadcast as together
 from sardonyx.loops.nodes import (
-    Binary,
-    Bits,
     Buffer,
-    Cast,
     Constant,
-    Dot,
     Guard,
     Kernel,
     Kind,
@@ -27,16 +23,14 @@ from sardonyx.loops.nodes import (
     Pick,
     Read,
     Register,
-    Select,
     Statement,
     Store,
-    Unary,
     Update,
     Value,
     Whole,
-    operands,
     walk,
 )
+from sardonyx.loops.rewrite import rebuilt, with_parts
 
 OWN = 2
 """Kernels of a family that keep their numbers."""
@@ -175,19 +169,7 @@ class _Walk:
         return Buffer(buffer.memory, buffer.dtype, shape, strides)
 
     def value(self, value: Value) -> Value:
-        """A value rewritten; parts that are shared stay shared."""
-        made: dict[int, Value] = {}
-        waiting = [value]
-        while waiting:
-            item = waiting[-1]
-            missing = [part for part in operands(item) if id(part) not in made]
-            if missing:
-                waiting.extend(missing)
-                continue
-            waiting.pop()
-            if id(item) not in made:
-                made[id(item)] = self.single(item, [made[id(part)] for part in operands(item)])
-        return made[id(value)]
+        return rebuilt(value, self.single)
 
     def single(self, value: Value, parts: list[Value]) -> Value:
         match value:
@@ -202,19 +184,7 @@ class _Walk:
             case Pick(buffer, _, report):
                 seen = None if report is None else self.buffer(report)
                 return Pick(self.buffer(buffer), tuple(parts), seen)
-            case Unary(name, _):
-                return Unary(name, *parts)
-            case Binary(name, _, _):
-                return Binary(name, *parts)
-            case Select():
-                return Select(*parts)
-            case Cast(_, dtype):
-                return Cast(parts[0], dtype)
-            case Bits(_, dtype):
-                return Bits(parts[0], dtype)
-            case Dot(dtype=dtype):
-                return Dot(parts[0], parts[1], dtype)
-        return value
+        return with_parts(value, parts)
 
     def sizes(self, sizes: tuple[Size, ...]) -> tuple[Size, ...]:
         return tuple(map(self.size, sizes))

@@ -76,8 +76,14 @@ def _flat(
     return flat, (size(offset(buffer, indices)),)
 
 
-def _value(value: Value, size: Callable[[Size], Size], kept: Mapping[str, Buffer]) -> Value:
-    """A value rewritten; parts that are shared stay shared."""
+def rebuilt(value: Value, make: Callable[[Value, list[Value]], Value]) -> Value:
+    """A value made anew from its innermost parts on; parts that are shared stay shared.
+
+    >>> inner = Whole(2)
+    >>> doubled = rebuilt(Binary("add", inner, inner), with_parts)
+    >>> doubled == Binary("add", inner, inner)
+    True
+    """
     made: dict[int, Value] = {}
     waiting = [value]
     while waiting:
@@ -88,9 +94,34 @@ def _value(value: Value, size: Callable[[Size], Size], kept: Mapping[str, Buffer
             continue
         waiting.pop()
         if id(item) not in made:
-            parts = [made[id(part)] for part in operands(item)]
-            made[id(item)] = _single(item, parts, size, kept)
+            made[id(item)] = make(item, [made[id(part)] for part in operands(item)])
     return made[id(value)]
+
+
+def with_parts(value: Value, parts: list[Value]) -> Value:
+    """A value with other operands; one that reads memory or a register stays.
+
+    >>> with_parts(Unary("neg", Whole(1)), [Whole(2)]) == Unary("neg", Whole(2))
+    True
+    """
+    match value:
+        case Unary(name, _):
+            return Unary(name, *parts)
+        case Binary(name, _, _):
+            return Binary(name, *parts)
+        case Select():
+            return Select(*parts)
+        case Cast(_, dtype):
+            return Cast(parts[0], dtype)
+        case Bits(_, dtype):
+            return Bits(parts[0], dtype)
+        case Dot(dtype=dtype):
+            return Dot(parts[0], parts[1], dtype)
+    return value
+
+
+def _value(value: Value, size: Callable[[Size], Size], kept: Mapping[str, Buffer]) -> Value:
+    return rebuilt(value, lambda item, parts: _single(item, parts, size, kept))
 
 
 def _single(
@@ -107,19 +138,7 @@ def _single(
             return Load(*_flat(kept[register], indices, size))
         case Read(register, dtype, indices):
             return Read(register, dtype, tuple(map(size, indices)))
-        case Unary(name, _):
-            return Unary(name, *parts)
-        case Binary(name, _, _):
-            return Binary(name, *parts)
-        case Select():
-            return Select(*parts)
-        case Cast(_, dtype):
-            return Cast(parts[0], dtype)
-        case Bits(_, dtype):
-            return Bits(parts[0], dtype)
-        case Dot(dtype=dtype):
-            return Dot(parts[0], parts[1], dtype)
-    return value
+    return with_parts(value, parts)
 
 
 def accesses(body: Body) -> Iterator[Size]:
