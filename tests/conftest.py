@@ -4,30 +4,19 @@ A rule of the compiler that fails leaves its node to the reference, which hides 
 results: a test in which that happens fails.
 """
 
-import logging
 import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.logged import warnings_of
+
 os.environ["SARDONYX_CACHE"] = "off"
-
-
-class _Collector(logging.Handler):
-    def __init__(self, messages: list[str]) -> None:
-        super().__init__(logging.WARNING)
-        self.messages = messages
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
 
 
 @pytest.fixture(autouse=True)
 def failed_rules() -> Iterator[list[str]]:
     """What the compiler warns of; who expects a warning takes it out."""
-    messages: list[str] = []
-    collector, log = _Collector(messages), logging.getLogger("sardonyx.compiler")
-    log.addHandler(collector)
-    yield messages
-    log.removeHandler(collector)
+    with warnings_of("sardonyx.compiler") as messages:
+        yield messages
     assert not messages

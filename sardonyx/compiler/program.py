@@ -124,7 +124,7 @@ class Program:
         self, feeds: Mapping[str, Any], watch: Watch | None = None,
         rooms: Mapping[str, Any] | None = None,
     ) -> list[Any] | None:  # fmt: skip
-        """The outputs where a run is one call and had such arrays before; memory of their own."""
+        """The outputs where a run is one call and had such arrays before; new, or in `rooms`."""
         if self._single is None or len(feeds) != len(self._required):
             return None
         segment, names, places = self._single

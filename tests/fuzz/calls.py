@@ -5,15 +5,12 @@ ends by a signal. Each batch of cases has a child of its own, so that a crash is
 """
 
 import argparse
-import logging
 import os
 import random
 import resource
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,6 +20,7 @@ import sardonyx as sx
 from sardonyx.errors import SardonyxError
 from tests.conformance.suite import RANDOM, Case, cases
 from tests.fuzz.guard import guard_segments
+from tests.logged import warnings_of
 
 BATCH = 40
 SECONDS = 30
@@ -133,18 +131,6 @@ def differs(found: Any, wanted: Any) -> str:
     return f"{int(odd.sum())} of {odd.size} differ" if odd.any() else ""
 
 
-@contextmanager
-def told() -> Iterator[list[str]]:
-    """What the compiler warns of: rules that fail on what they did not foresee."""
-    messages: list[str] = []
-    log = logging.getLogger("sardonyx.compiler")
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
-    log.addHandler(handler)
-    yield messages
-    log.removeHandler(handler)
-
-
 def breaks_rules(content: bytes) -> bool:
     """Whether the model itself is wrong: who refuses it is right, even where NumPy goes on."""
     try:
@@ -163,7 +149,7 @@ def problem(seed: int) -> str:
     operators = " ".join(sorted({node.op_type for node in model.graph.node}))[:60]
     where = f"seed {seed} {case.name} [{operators}]"
     try:
-        with told() as rules:
+        with warnings_of("sardonyx.compiler") as rules:
             found = run(content, feeds, "CPUExecutionProvider")
         if rules:
             return f"{where}: {rules[0][:200]}"
