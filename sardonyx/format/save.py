@@ -159,7 +159,7 @@ def _needed(model: Model, path: Path | None, form: Form) -> ExternalOptions | No
     return ExternalOptions(f"{path.name}.data")
 
 
-def _pieces(model: Model, form: Form) -> list[Buffer]:
+def _pieces(model: Model, form: Form) -> Iterable[Buffer]:
     pieces: Pieces = write_model(model)
     if form is Form.PROTOBUF:
         return pieces.finish()

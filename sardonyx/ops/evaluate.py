@@ -147,7 +147,7 @@ class Evaluator:
     ) -> tuple[Any, ...]:
         """One node's outputs, given what its inputs and the values its subgraphs capture are."""
         operator = self._operator(node)
-        hook = operator.reference
+        hook = self._hook(operator)
         if hook is None:
             raise UnsupportedError(f"{node.where()} has no reference implementation")
         arguments = [
@@ -226,6 +226,10 @@ class Evaluator:
             raise EvaluationError(
                 f"'{value.name}' is used but nothing makes it", where=where, hint="check the model"
             ) from None
+
+    def _hook(self, operator: Any) -> Any:
+        """How an operator is run."""
+        return operator.reference
 
     def _operator(self, node: Node) -> Any:
         operator = self.operators.get((canonical_domain(node.domain), node.op_type))
