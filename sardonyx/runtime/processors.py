@@ -85,6 +85,8 @@ def _groups(root: str) -> Iterator[str]:
     entries = [line.split(":", 2) for line in _read(join(root, "proc/self/cgroup")).splitlines()]
     inside = {kind: path for entry in entries if len(entry) == 3 for _, kind, path in [entry]}
     for line in _read(join(root, "proc/self/mountinfo")).splitlines():
+        if " - cgroup" not in line:
+            continue
         fields, _, kind = line.partition(" - ")
         words, kinds = fields.split(), kind.split()
         if len(words) < 5 or not kinds or kinds[0] not in ("cgroup", "cgroup2"):
