@@ -39,7 +39,7 @@ MOST = 16
 """Numbers in which the kernels of a family may differ."""
 PARAMETER = "%number"
 """What the names of parameters for numbers begin with; no model's symbol does."""
-_NUMBER = re.compile(r"(?<![\w%.])\d+")
+_NUMBER = re.compile(r"(?<![\w.])\d+")
 
 
 @record

@@ -127,6 +127,19 @@ def test_parameters_for_numbers_below_zero_hold_what_is_above() -> None:
     assert memory.tolist() == [-9 * n for n in reversed(range(9))]
 
 
+def test_quotients_and_remainders_by_other_numbers_are_shared() -> None:
+    def digits(size: int, base: int) -> Kernel:
+        x = dense("x", DataType.INT64, (size,))
+        value = Whole(10 * (ROW // base) + ROW % base)
+        return kernel([Loop("%i", size, (Store(x, (ROW,), value),))])
+
+    found = family(digits(20, 3), digits(21, 4)).find(digits(29, 7))
+    assert found is not None
+    memory = np.zeros(29, np.int64)
+    run_native(found[0].kernel, {"x": memory}, found[1])
+    assert memory.tolist() == [10 * (n // 7) + n % 7 for n in range(29)]
+
+
 def numbered(text: str) -> tuple[list[Kernel], list[tuple[int, ...]]]:
     """The kernels that are compiled for a model, and the arguments of each call."""
     added: list[Kernel] = []
