@@ -69,6 +69,10 @@ FILTERS_AT_ONCE = 1 << 12
 """Filters that are transformed together, so that they stay in the cache."""
 SMALLEST = 16
 """Channels on either side below which transforming costs more than it saves."""
+FEWEST_PIXELS = 16
+"""Pixels of a result below which it does so, too."""
+LARGEST_SHARE = 0.6
+"""What part of the plain way's products may be left: patches reach beyond the edges of images."""
 GROUP, BLOCK, PATCH, N, Y, X, INSIDE = "%g", "%block", "%p", "%n", "%y", "%x", "%inside"
 CHANNELS, PLACE, PANEL, TILE, START, K = (
     "%cb", "%xi", "%panel", "%tile", "%start", "%k"
@@ -84,9 +88,12 @@ def suits(form: Convolution) -> bool:
     plain = size == [3, 3] and form.groups == 1 and {*form.strides, *form.dilations} == {1}
     if not plain or not isinstance(columns, int) or not isinstance(depth, int):
         return False
-    pixels = product(form.shape[2:])
     plain = form.dtype is DataType.FLOAT and min(columns, depth) >= SMALLEST
-    return plain and not (isinstance(pixels, int) and pixels < 36)
+    pixels = product(form.shape[2:])
+    products = PLACES * product([ceil_divide(size, MADE) for size in form.shape[2:]])
+    if not isinstance(pixels, int) or not isinstance(products, int):
+        return plain
+    return plain and pixels >= FEWEST_PIXELS and products <= LARGEST_SHARE * 9 * pixels
 
 
 @record
