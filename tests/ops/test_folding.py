@@ -164,3 +164,17 @@ def test_deform_conv_inference():
     assert DeformConv.infer(unknown(None), w, offset, **run).shape == (None, 4, None, 6)
     with pytest.raises(InferenceError):
         DeformConv.infer(x, w, tensor(None, (n, 18, h, 7)), **run)
+
+
+def test_kernels_too_large_to_be_written_out():
+    x, w = np.ones((1, 1, 3, 3), np.float32), np.ones((1, 1, 2, 2), np.float32)
+    inputs = {"x": x, "w": w, "offset": np.zeros((1, 8, 2, 2), np.float32)}
+    content = one_node("DeformConv", inputs, ["y"], kernel_shape=[2**63 - 1, 2])
+    with pytest.raises(ConversionError, match="too large to write out"):
+        run_converted(content, inputs, 18)
+
+
+def test_windows_without_elements():
+    x, sizes = tensor(DataType.FLOAT, (1, 0, 4)), of_array(np.int64([2, 2]), DataType.INT64)
+    with pytest.raises(InferenceError, match="has no elements"):
+        Col2Im.infer(x, sizes, of_array(np.int64([0, 2]), DataType.INT64), **NONE)
