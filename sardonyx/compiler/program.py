@@ -264,7 +264,7 @@ def _cut(step: CutImage, arrays: list[Any], sizes: Sizes) -> None:
     """Leave only as many elements as were counted."""
     whole, count = arrays[step.whole], int(arrays[step.count][0])
     part = whole[(slice(None),) * step.axis + (slice(count),)]
-    arrays[step.output] = part.copy() if part.size < whole.size else whole
+    arrays[step.output] = whole if part.shape == whole.shape else part.copy()
     for told in step.told:
         _learn(sizes, told, arrays[told.array])
     _check(sizes, step.checks)

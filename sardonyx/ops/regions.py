@@ -141,7 +141,7 @@ class _Samples:
         inner = (np.arange(self.per_cell, dtype=cell.dtype) + 0.5) * cell / max(self.per_cell, 1)
         at = (start + np.arange(cells, dtype=cell.dtype)[:, None] * cell + inner).reshape(-1)
         inside = (at >= -1) & (at <= size)
-        at = at.clip(0, size - 1)
+        at = np.where(inside, at, 0).clip(0, size - 1)
         low = np.minimum(at.astype(np.int64), size - 1)
         share = at - low
         self.pixels = (low, np.minimum(low + 1, size - 1))

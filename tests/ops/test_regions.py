@@ -9,6 +9,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError, InferenceError
 from sardonyx.ops.fact import tensor, unknown
 from sardonyx.ops.regions import MaxRoiPool, NonMaxSuppression, RoiAlign
+from sardonyx.runtime import InferenceSession
 from tests.ops.one_node import inferred, one_node, run_converted, run_here, run_there, same
 
 ALIGN = {
@@ -169,3 +170,15 @@ def test_non_max_suppression_edges():
         )
     with pytest.raises(InferenceError):
         NonMaxSuppression.infer(tensor(None, (5, 4)), unknown(None), center_point_box=0)
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_regions_that_are_nowhere(mode):
+    x = np.ones((1, 1, 10, 10), np.float32)
+    rois = np.float32([[0, 0, np.nan, 9], [5, -np.inf, 9, 9], [1, 1, 5, 5]])
+    inputs = {"x": x, "rois": rois, "batch": np.zeros(3, np.int64)}
+    content = one_node("RoiAlign", inputs, ["y"], mode=mode, output_height=2, output_width=2,
+                       sampling_ratio=2, coordinate_transformation_mode="half_pixel")  # fmt: skip
+    (result,) = run_here(content, inputs)
+    assert not result[:2].any() and result[2].all()
+    np.testing.assert_array_equal(InferenceSession(content).run(None, inputs)[0], result)
