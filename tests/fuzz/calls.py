@@ -149,7 +149,7 @@ def problem(seed: int) -> str:
     operators = " ".join(sorted({node.op_type for node in model.graph.node}))[:60]
     where = f"seed {seed} {case.name} [{operators}]"
     try:
-        with warnings_of("sardonyx.compiler") as rules:
+        with warnings_of("sardonyx.passes", "sardonyx.compiler") as rules:
             found = run(content, feeds, "CPUExecutionProvider")
         if rules:
             return f"{where}: {rules[0][:200]}"
