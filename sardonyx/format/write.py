@@ -1,7 +1,7 @@
 """Model -> bytes, as a list of pieces: large weights are passed on without being copied."""
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -73,12 +73,15 @@ _JOIN_BELOW = 1 << 16
 
 
 class Pieces:
-    """The bytes of a message under construction, and their number."""
+    """The bytes of a message under construction, and their number.
+
+    A large array whose elements do not lie in order is a part as it is, until its turn comes.
+    """
 
     __slots__ = ("_small", "parts", "size")
 
     def __init__(self, start: bytes = b"") -> None:
-        self.parts: list[Buffer] = []
+        self.parts: list[Buffer | np.ndarray[Any, Any]] = []
         self._small = bytearray(start)
         self.size = len(start)
 
@@ -92,6 +95,17 @@ class Pieces:
         self.raw(encoded(tag) + varint(len(content)))
         self.raw(content)
 
+    def array(self, tag: int, values: np.ndarray[Any, Any]) -> None:
+        """A length-delimited field that holds an array's raw bytes."""
+        whole_bytes = from_numpy(values.dtype).bits >= 8
+        if values.flags.c_contiguous or values.nbytes < _JOIN_BELOW or not whole_bytes:
+            self.content(tag, array_bytes(values))
+            return
+        self.raw(encoded(tag) + varint(values.nbytes))
+        self._flush()
+        self.parts.append(values)
+        self.size += values.nbytes
+
     def integer(self, tag: int, value: int) -> None:
         """A varint field."""
         self.raw(encoded(tag) + varint(value))
@@ -101,7 +115,8 @@ class Pieces:
         self.raw(encoded(tag) + varint(inner.size))
         if inner.parts:
             self._flush()
-            self.parts += inner.finish()
+            inner._flush()
+            self.parts += inner.parts
             self.size += inner.size
         else:
             self.raw(inner._small)
@@ -123,10 +138,11 @@ class Pieces:
             self.parts.append(content)  # type: ignore[arg-type]
         self.size += len(content)
 
-    def finish(self) -> list[Buffer]:
+    def finish(self) -> Iterator[Buffer]:
         """The pieces in order."""
         self._flush()
-        return self.parts
+        for part in self.parts:
+            yield array_bytes(part) if isinstance(part, np.ndarray) else part
 
     def _flush(self) -> None:
         if self._small:
@@ -436,7 +452,7 @@ def _write_data(out: Pieces, tensor: Tensor) -> None:
                 for item in values.flat:
                     out.content(TENSOR.string_data, encode_string(item))
             else:
-                out.content(TENSOR.raw_data, array_bytes(values))
+                out.array(TENSOR.raw_data, values)
         case NoData():
             return
         case other:

@@ -1,6 +1,6 @@
 """Models: a graph with its operator sets, functions, and what is said about them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,10 +94,11 @@ class Model:
     )  # fmt: skip
 
     def __init__(
-        self, graph: Graph | None = None, opsets: Opsets | None = None, ir_version: int = 0
-    ) -> None:
+        self, graph: Graph | None = None, opsets: Mapping[str, int] | None = None,
+        ir_version: int = 0,
+    ) -> None:  # fmt: skip
         self.ir_version = ir_version
-        self.opsets = Opsets() if opsets is None else opsets
+        self.opsets = opsets if isinstance(opsets, Opsets) else Opsets(opsets or ())
         self.producer_name = ""
         self.producer_version = ""
         self.domain = ""

@@ -1,7 +1,6 @@
 """Run a model with each operator's reference: the meaning of a model, one node after another."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -25,12 +24,13 @@ from sardonyx.ops.fact import require_sizes, tensor
 from sardonyx.ops.feeds import check_input
 from sardonyx.ops.operator import as_outputs, attribute_values, takes_context
 from sardonyx.ops.tolerate import unite_constants
+from sardonyx.record import record
 
 Observe = Callable[[Value, Any], None]
 """Told of a value, and what it is in this run."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Context:
     """What `reference` may ask for beyond its inputs."""
 
@@ -147,7 +147,7 @@ class Evaluator:
     ) -> tuple[Any, ...]:
         """One node's outputs, given what its inputs and the values its subgraphs capture are."""
         operator = self._operator(node)
-        hook = operator.reference
+        hook = self._hook(operator)
         if hook is None:
             raise UnsupportedError(f"{node.where()} has no reference implementation")
         arguments = [
@@ -227,6 +227,10 @@ class Evaluator:
             raise EvaluationError(
                 f"'{value.name}' is used but nothing makes it", where=where, hint="check the model"
             ) from None
+
+    def _hook(self, operator: Any) -> Any:
+        """How an operator is run."""
+        return operator.reference
 
     def _operator(self, node: Node) -> Any:
         operator = self.operators.get((canonical_domain(node.domain), node.op_type))

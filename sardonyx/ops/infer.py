@@ -1,7 +1,7 @@
 """Infer types, shapes and small values through a model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,9 +26,10 @@ from sardonyx.ops.fact import (
     to_type,
 )
 from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
+from sardonyx.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InferContext:
     """What `infer` may ask for beyond its inputs: the number of outputs, and subgraphs."""
 

@@ -13,7 +13,7 @@ from sardonyx.graph import Attribute, AttributeType, Node, SparseTensor, Tensor
 from sardonyx.ops.signature import REQUIRED, Signature, parse_signature
 
 Hook = Callable[..., Any]
-_HOOKS = ("infer", "reference", "propagate", "function", "lower", "gradient")
+_HOOKS = ("infer", "reference", "repeat", "propagate", "function", "lower", "gradient")
 
 
 class Operator:
@@ -25,6 +25,8 @@ class Operator:
 
     - `infer(*facts, **attributes)` -> a `Fact` for each output
     - `reference(*arrays, **attributes)` -> an array (list, dict, None) for each output
+    - `repeat(*arrays, **attributes)` -> what `reference` gives, as a read-only view in which
+      elements that repeat lie in memory once; constants are kept so
     - `propagate(*values, **attributes)` -> known elements of outputs, which may be symbolic sizes;
       `propagate = reference` where that works on arrays of objects too
     - `function(build, *values, **attributes)` -> the same outputs built of other operators that
@@ -54,6 +56,7 @@ class Operator:
 
     infer: ClassVar[Hook | None] = None
     reference: ClassVar[Hook | None] = None
+    repeat: ClassVar[Hook | None] = None
     propagate: ClassVar[Hook | None] = None
     function: ClassVar[Hook | None] = None
     lower: ClassVar[Hook | None] = None

@@ -41,7 +41,8 @@ def _batches(unit: Unit, nodes: list[Node]) -> list[list[Node]]:
             batches.append([])
             room = unit.slack
         batches[-1].append(node)
-        room -= sum(_bytes(unit, value) or 0 for value in node.outputs)
+        if (operator := unit.operator(node)) is None or operator.repeat is None:
+            room -= sum(_bytes(unit, value) or 0 for value in node.outputs)
     return batches
 
 
@@ -149,6 +150,13 @@ def evaluate_nodes(unit: Unit, nodes: list[Node]) -> dict[Value, Any]:
     return known
 
 
+class _Folding(Evaluator):
+    """Runs operators so that elements which repeat lie in memory once."""
+
+    def _hook(self, operator: Any) -> Any:
+        return operator.repeat or operator.reference
+
+
 def _evaluate(unit: Unit, nodes: list[Node], known: dict[Value, Any]) -> dict[Value, Any]:
     graph = Graph("constants")
     values: dict[Value, Value] = {}
@@ -178,7 +186,7 @@ def _evaluate(unit: Unit, nodes: list[Node], known: dict[Value, Any]) -> dict[Va
         if original is not None and isinstance(item, np.ndarray | np.generic):
             found[original] = np.asarray(item)
 
-    evaluator = Evaluator(model, catalog=unit.catalog)
+    evaluator = _Folding(model, catalog=unit.catalog)
     evaluator.run([], {}, observe=observe)
     for part in (graph, evaluator.graph):  # graphs are cycles: what they hold would stay for long
         for value in part.initializers:

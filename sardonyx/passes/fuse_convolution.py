@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sardonyx.graph import Node
 from sardonyx.passes.operand import Operand
+from sardonyx.passes.repeats import core
 from sardonyx.passes.rules import Rule, apply_rules, because
 from sardonyx.passes.unit import UNKNOWN, Unit
 
@@ -54,9 +55,10 @@ def maps_of(conv: Node, weights: Array) -> int:
 def scaled(conv: Node, weights: Array, scale: Array) -> Array:
     """Weights that give results `scale` times as large."""
     if conv.op_type == "Conv":
-        along = scale.reshape(-1, *[1] * (weights.ndim - 1))
-        made = np.empty_like(weights, order="C")
-        return np.multiply(weights, along, out=made, casting="unsafe")
+        along, once = scale.reshape(-1, *[1] * (weights.ndim - 1)), core(weights)
+        made = np.empty(np.broadcast_shapes(once.shape, along.shape), weights.dtype)
+        np.multiply(once, along, out=made, casting="unsafe")
+        return made if made.shape == weights.shape else np.broadcast_to(made, weights.shape)
     groups = conv.attribute("group", 1)
     split = weights.reshape(groups, -1, *weights.shape[1:])
     along = scale.reshape(groups, 1, weights.shape[1], *[1] * (weights.ndim - 2))

@@ -11,8 +11,18 @@ from numpy.typing import NDArray
 from sardonyx.dims import Expression
 from sardonyx.dtypes import DataType
 from sardonyx.format.pages import let_go_tensor
-from sardonyx.graph import Attribute, AttributeType, Graph, Node, SparseTensor, Tensor, Value
+from sardonyx.graph import (
+    ArrayData,
+    Attribute,
+    AttributeType,
+    Graph,
+    Node,
+    SparseTensor,
+    Tensor,
+    Value,
+)
 from sardonyx.passes.remove_dead import drop_constants
+from sardonyx.passes.repeats import least_core, repeats
 from sardonyx.passes.unit import Unit, is_operator
 
 Seen = dict[Hashable, Any]
@@ -123,10 +133,10 @@ def _merge_constants(unit: Unit, graph: Graph) -> bool:
 
 
 def _sample(tensor: Tensor) -> Hashable:
-    array = tensor.numpy().reshape(-1)
+    array = tensor.numpy()
     if array.dtype == object:
-        return tuple(array.tolist()) if array.size < 100 else id(tensor)
-    ends = (array[:ENDS].tobytes(), array[-ENDS:].tobytes())
+        return tuple(array.reshape(-1).tolist()) if array.size < 100 else id(tensor)
+    ends = (array.flat[:ENDS].tobytes(), array.flat[-ENDS:].tobytes())
     let_go_tensor(tensor)
     return ends
 
@@ -134,12 +144,15 @@ def _sample(tensor: Tensor) -> Hashable:
 def _merge_group(group: list[Value]) -> bool:
     """Merge those of some constants, equal in type, shape and sample, that are equal in all."""
     changed = False
-    kept: dict[int, list[tuple[Value, Tensor]]] = {}
-    for value in group if len(group) > 1 else ():
-        tensor = value.tensor
-        assert isinstance(tensor, Tensor)
-        known = kept.setdefault(_checksum(tensor), [])
-        twin = next((other for other, seen in known if _equal(tensor, seen)), None)
+    tensors = [value.tensor for value in group if isinstance(value.tensor, Tensor)]
+    if len(tensors) < 2:
+        return False
+    whole = not all(isinstance(tensor.data, ArrayData) and repeats(tensor.data.values)
+                    for tensor in tensors)  # fmt: skip
+    kept: dict[Hashable, list[tuple[Value, Tensor]]] = {}
+    for value, tensor in zip(group, tensors, strict=True):
+        known = kept.setdefault(_checksum(tensor, whole), [])
+        twin = next((other for other, seen in known if _equal(tensor, seen, whole)), None)
         if twin is None:
             known.append((value, tensor))
         elif value.uses:
@@ -148,20 +161,22 @@ def _merge_group(group: list[Value]) -> bool:
     return changed
 
 
-def _checksum(tensor: Tensor) -> int:
-    """A number that is the same for equal elements; 0 where the sample was all of them."""
+def _checksum(tensor: Tensor, whole: bool) -> Hashable:
+    """The same for equal elements; 0 where the sample was all of them."""
     if _told_by_sample(tensor):
         return 0
-    found = crc32(_bytes(tensor).data)
+    content = _content(tensor, whole)
+    found = (content.shape, crc32(content.reshape(-1).view(np.uint8).data))
     let_go_tensor(tensor)
     return found
 
 
-def _equal(left: Tensor, right: Tensor) -> bool:
+def _equal(left: Tensor, right: Tensor, whole: bool) -> bool:
     """Whether two tensors with the same sample and checksum are equal."""
     if left.data is right.data or _told_by_sample(left):
         return True
-    same = np.array_equal(_bytes(left), _bytes(right))
+    first, second = (_content(tensor, whole) for tensor in (left, right))
+    same = np.array_equal(first.reshape(-1).view(np.uint8), second.reshape(-1).view(np.uint8))
     let_go_tensor(left)
     let_go_tensor(right)
     return same
@@ -171,5 +186,7 @@ def _told_by_sample(tensor: Tensor) -> bool:
     return tensor.element == DataType.STRING or prod(tensor.shape) <= 2 * ENDS
 
 
-def _bytes(tensor: Tensor) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(tensor.numpy()).reshape(-1).view(np.uint8)
+def _content(tensor: Tensor, whole: bool) -> NDArray[Any]:
+    """A tensor's elements: all, or of one that repeats them each once."""
+    array = tensor.numpy()
+    return np.ascontiguousarray(array if whole else least_core(array))

@@ -348,3 +348,10 @@ def test_attribute_types_follow_values(value: object, kind: AttributeType) -> No
 def test_values_no_attribute_can_hold(value: object) -> None:
     with pytest.raises(GraphError, match="attribute 'a' cannot hold"):
         Attribute("a", value)
+
+
+def test_a_model_takes_operator_sets_as_any_mapping() -> None:
+    assert Model(chain("A"), {"": 20}, 9).opsets.unnamed is False
+    kept = Opsets({"": 20}, unnamed=True)
+    assert Model(chain("A"), kept, 9).opsets is kept
+    assert Model().opsets == {}

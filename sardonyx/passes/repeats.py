@@ -1,0 +1,42 @@
+"""Constants in which elements repeat: arrays with steps of 0 bytes, kept until they are written."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def repeats(array: NDArray[Any]) -> bool:
+    """True where an array has elements that lie in memory once and are many.
+
+    >>> repeats(np.broadcast_to(np.float32(1), (2, 3))), repeats(np.ones((2, 3)))
+    (True, False)
+    """
+    return any(not step and size > 1 for step, size in zip(array.strides, array.shape, strict=True))
+
+
+def core(array: NDArray[Any]) -> NDArray[Any]:
+    """What an array repeats: a view with the size 1 along axes whose elements are the same one.
+
+    >>> core(np.broadcast_to(np.arange(2)[:, None], (2, 3))).tolist()
+    [[0], [1]]
+    """
+    return array[
+        tuple(slice(0, 1 if not step and size > 1 else None)
+              for step, size in zip(array.strides, array.shape, strict=True))
+    ]  # fmt: skip
+
+
+def least_core(array: NDArray[Any]) -> NDArray[Any]:
+    """The smallest core of an array that repeats: the same for all such that are equal.
+
+    >>> least_core(np.broadcast_to(np.zeros((2, 1)), (2, 3))).shape
+    (1, 1)
+    """
+    found = core(array)
+    for axis in range(found.ndim):
+        if found.shape[axis] > 1:
+            first = found.take([0], axis)
+            same = np.broadcast_to(first, found.shape).tobytes() == found.tobytes()
+            found = first if same else found
+    return found
