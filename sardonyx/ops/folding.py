@@ -43,6 +43,9 @@ class Col2Im(Operator):
             raise InferenceError(f"image_shape has {len(sizes)} axes, block_shape {len(block)}")
         if any(isinstance(size, int) and size < 1 for size in block or ()):
             raise InferenceError(f"a window of {sizes_text(block or ())} has no elements")
+        per_axis(strides, len(sizes), "strides")
+        per_axis(dilations, len(sizes), "dilations")
+        pad_pairs(pads, len(sizes))
         return tensor(x.dtype, (batch, _divided(columns, block), *sizes))
 
     def reference(
@@ -64,7 +67,7 @@ class Col2Im(Operator):
         if kind not in (None, DataType.FLOAT, DataType.FLOAT16, DataType.DOUBLE):
             raise ConversionError(f"{kind and kind.text} columns cannot be summed before opset 18")
         rank = len(pads or ()) // 2
-        padding = np.reshape(pads, (2, rank)).sum(axis=0) if pads else 0
+        padding = [sum(pair) for pair in pad_pairs(pads, rank)] or 0
         reach = build.Add(build.Mul(build.Sub(block_shape, 1), list(dilations or [1])), 1)
         room = build.Sub(build.Add(image_shape, padding), reach)
         counts = build.Add(build.Div(room, list(strides or [1])), 1)
