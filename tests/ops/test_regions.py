@@ -182,3 +182,15 @@ def test_regions_that_are_nowhere(mode):
     (result,) = run_here(content, inputs)
     assert not result[:2].any() and result[2].all()
     np.testing.assert_array_equal(InferenceSession(content).run(None, inputs)[0], result)
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_pixels_count_only_where_they_lie(mode):
+    x = np.arange(100, dtype=np.float32).reshape(1, 1, 10, 10)
+    x[0, 0, 9, 9], x[0, 0, 8, 0] = np.inf, np.nan
+    inputs = {"x": x, "rois": np.float32([[1, 1, 5, 5]]), "batch": np.zeros(1, np.int64)}
+    content = one_node("RoiAlign", inputs, ["y"], mode=mode, output_height=3, output_width=2)
+    (result,) = run_here(content, inputs)
+    assert np.isfinite(result).all()
+    found = InferenceSession(content).run(None, inputs)[0]
+    np.testing.assert_allclose(found, result, rtol=1e-6)
