@@ -264,7 +264,7 @@ def _cut(step: CutImage, arrays: list[Any], sizes: Sizes) -> None:
     """Leave only as many elements as were counted."""
     whole, count = arrays[step.whole], int(arrays[step.count][0])
     part = whole[(slice(None),) * step.axis + (slice(count),)]
-    arrays[step.output] = part.copy() if part.size < whole.size else whole
+    arrays[step.output] = whole if part.shape == whole.shape else part.copy()
     for told in step.told:
         _learn(sizes, told, arrays[told.array])
     _check(sizes, step.checks)
@@ -305,15 +305,18 @@ def _check(sizes: Sizes, checks: Checks | None) -> None:
     if wrong is not None:
         number, left, right = wrong
         first, second = checks.texts[number]
-        if second == "0":
+        if second == "0" and left < 0:
             raise EvaluationError(
                 f"shapes do not fit: {first} is {left}, below 0",
                 hint="feed shapes that fit each other",
             )
-        raise InputError(
-            f"{first} is {left} and {second} is {right}, but the model needs them equal",
-            hint="feed shapes that fit each other",
-        )
+        if first == str(left):
+            first, second, left, right = second, first, right, left
+        if second == str(right):
+            what = f"{first} is {left}, but the model needs {right}"
+        else:
+            what = f"{first} is {left} and {second} is {right}, but the model needs them equal"
+        raise InputError(what, hint="feed shapes that fit each other")
 
 
 @record

@@ -133,9 +133,11 @@ class Attention(Operator):
         q: Fact, k: Fact, v: Fact, mask: Fact | None = None, past_key: Fact | None = None,
         past_value: Fact | None = None, valid: Fact | None = None, *,
         kv_num_heads: int | None, left_window_size: int, q_num_heads: int | None,
-        right_window_size: int, **_: Any,
+        qk_matmul_output_mode: int, right_window_size: int, **_: Any,
     ) -> tuple[Fact, Fact, Fact, Fact]:  # fmt: skip
         _check_inputs(past_key, past_value, valid, left_window_size, right_window_size)
+        if not 0 <= qk_matmul_output_mode <= 3:
+            raise InferenceError(f"qk_matmul_output_mode is {qk_matmul_output_mode}, not 0 to 3")
         packed = 3 in (q.rank, k.rank, v.rank)
         batch, heads, queries, size = _head_sizes(q, q_num_heads, "Q")
         key_batch, shared, length, key_size = _head_sizes(k, kv_num_heads, "K")
@@ -241,13 +243,7 @@ class FlexAttention(Operator):
         q: Fact, k: Fact, v: Fact, *, prob_mod: Graph | None, scale: float | None,
         score_mod: Graph | None, softmax_precision: int | None, context: Any,
     ) -> Fact:  # fmt: skip
-        for fact, name in ((q, "Q"), (k, "K"), (v, "V")):
-            if fact.rank not in (None, 4):
-                raise InferenceError(f"{name} has rank {fact.rank}, expected 4")
-        same_size(_size(q, 3), _size(k, 3), "head size of Q and K")
-        same_size(_size(k, 1), _size(v, 1), "heads of K and V")
-        keys = same_size(_size(k, 2), _size(v, 2), "length of K and V")
-        batch = same_size(_size(q, 0), _size(k, 0), "batch of Q and K")
+        batch, keys = _flexible_sizes(q, k, v)
         precision = _softmax_type(q.dtype, softmax_precision)
         scores = tensor(precision, (batch, _size(q, 1), _size(q, 2), keys))
         for graph in (score_mod, prob_mod):
@@ -259,8 +255,7 @@ class FlexAttention(Operator):
         q: Array, k: Array, v: Array, *, prob_mod: Graph | None, scale: float | None,
         score_mod: Graph | None, softmax_precision: int | None, context: Context,
     ) -> Array:  # fmt: skip
-        if not q.ndim == k.ndim == v.ndim == 4:
-            raise EvaluationError("Q, K and V need rank 4")
+        _flexible_sizes(*(tensor(None, x.shape) for x in (q, k, v)))
         scores = scaled_scores(q, k, scale)
         element = _softmax_type(
             DataType.DOUBLE if q.dtype == np.float64 else None, softmax_precision
@@ -282,6 +277,18 @@ class FlexAttention(Operator):
         else:
             element = data_type(softmax_precision)
         return expand_flex_attention(build, (q, k, v), (score_mod, prob_mod), scale, element)
+
+
+def _flexible_sizes(q: Fact, k: Fact, v: Fact) -> tuple[Size | None, Size | None]:
+    """The batch and the number of keys; an error where Q, K and V do not fit each other."""
+    for fact, name in ((q, "Q"), (k, "K"), (v, "V")):
+        if fact.rank not in (None, 4):
+            raise InferenceError(f"{name} has rank {fact.rank}, expected 4")
+    same_size(_size(q, 3), _size(k, 3), "head size of Q and K")
+    same_size(_size(k, 1), _size(v, 1), "heads of K and V")
+    batch = same_size(_size(q, 0), _size(k, 0), "batch of Q and K")
+    batch = same_size(batch, _size(v, 0), "batch of V")
+    return batch, same_size(_size(k, 2), _size(v, 2), "length of K and V")
 
 
 def _softmax_type(dtype: DataType | None, precision: int | None) -> DataType:

@@ -138,6 +138,9 @@ class Range(Operator):
     )
 
     def infer(start: Fact, limit: Fact, delta: Fact, stash_type: int) -> Fact:
+        for name, fact in (("start", start), ("limit", limit), ("delta", delta)):
+            if any(isinstance(size, int) and size != 1 for size in fact.shape or ()):
+                raise InferenceError(f"{name} is one number, not {fact}")
         dtype = start.dtype or limit.dtype or delta.dtype
         return tensor(dtype, (_count(start.scalar(), limit.scalar(), delta.scalar()),))
 

@@ -6,9 +6,10 @@ from collections import Counter
 import numpy as np
 
 from sardonyx.dims import Size
+from sardonyx.dims import broadcast as broadcast_sizes
 from sardonyx.errors import InferenceError
 from sardonyx.ops.bfloat16 import through_float
-from sardonyx.ops.fact import Fact, Sizes, broadcast, same_size, tensor, unknown
+from sardonyx.ops.fact import Fact, Sizes, broadcast, tensor, unknown
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array, narrow, widen
 from sardonyx.record import record
@@ -100,9 +101,13 @@ def _bind(term: str, fact: Fact, sizes: dict[str, Size | None], equation: str) -
     behind = rank - len(after)
     named = (*fact.shape[: len(before)], *fact.shape[behind:])
     for letter, size in zip(before + after, named, strict=True):
-        if letter in sizes and 1 in (size, sizes[letter]):
-            sizes[letter] = size if sizes[letter] == 1 else sizes[letter]
+        known = sizes.get(letter)
+        if known is None or size is None:
+            sizes[letter] = size if known is None else known
             continue
-        what = f"index '{letter}' of '{equation}' has two sizes"
-        sizes[letter] = same_size(sizes.get(letter), size, what)
+        sizes[letter] = broadcast_sizes(known, size)
+        if sizes[letter] is None:
+            raise InferenceError(
+                f"index '{letter}' of '{equation}' has two sizes: {known} against {size}"
+            )
     return fact.shape[len(before) : behind]

@@ -20,7 +20,7 @@ from sardonyx.graph.inline import inline_functions
 from sardonyx.graph.sort import sort_graph
 from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain, standard
 from sardonyx.ops.convert import upgrade_model
-from sardonyx.ops.fact import tensor
+from sardonyx.ops.fact import require_sizes, tensor
 from sardonyx.ops.feeds import check_input
 from sardonyx.ops.operator import as_outputs, attribute_values, takes_context
 from sardonyx.ops.tolerate import unite_constants
@@ -194,7 +194,8 @@ class Evaluator:
             facts = [None if item is None else tensor(from_numpy(item.dtype), item.shape)
                      for item in arguments]  # fmt: skip
             try:
-                hook(*facts, **attributes)
+                for result in as_outputs(hook(*facts, **attributes)):
+                    require_sizes(result)
             except InferenceError as error:
                 raise EvaluationError(error.what, hint=error.hint) from error
         self._fitting[node] = key

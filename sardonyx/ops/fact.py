@@ -24,6 +24,8 @@ Assumptions = list[tuple[Size, Size]]
 
 LARGEST_VALUE = 1024
 """Constants with more elements than this are not followed through inference."""
+LARGEST_SIZE = 2**63 - 1
+"""The largest size a type can declare."""
 ASSUMED: ContextVar[Assumptions | None] = ContextVar("ASSUMED", default=None)
 """Where hooks of operators note what they take for granted, while somebody listens."""
 
@@ -178,6 +180,13 @@ def _broadcast_axis(sizes: list[Size | None], shapes: list[Sizes]) -> Size | Non
             raise InferenceError(f"shapes {texts} do not broadcast: {result} against {size}")
         result = together
     return result
+
+
+def require_sizes(fact: object) -> None:
+    """Refuse sizes that no tensor has."""
+    for size in fact.shape or () if isinstance(fact, Fact) else ():
+        if isinstance(size, int) and not 0 <= size <= LARGEST_SIZE:
+            raise InferenceError(f"a size would be {size}")
 
 
 def sizes_text(shape: Sizes) -> str:

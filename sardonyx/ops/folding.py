@@ -1,5 +1,6 @@
 """Windows of an image gathered where offsets say, and windows summed back into an image."""
 
+import math
 from itertools import product
 from typing import Any
 
@@ -14,7 +15,7 @@ from sardonyx.ops.bfloat16 import through_float
 from sardonyx.ops.build import Builder
 from sardonyx.ops.convolution import along_channels, convolution_shape, fold
 from sardonyx.ops.element_type import constant_like, element_type
-from sardonyx.ops.fact import Fact, Sizes, same_size, tensor
+from sardonyx.ops.fact import Fact, Sizes, same_size, sizes_text, tensor
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array, narrow, widen
 from sardonyx.ops.sliding import Ints, pad_pairs, per_axis, slide
@@ -40,6 +41,11 @@ class Col2Im(Operator):
             return tensor(x.dtype, None)
         if block is not None and len(block) != len(sizes):
             raise InferenceError(f"image_shape has {len(sizes)} axes, block_shape {len(block)}")
+        if any(isinstance(size, int) and size < 1 for size in block or ()):
+            raise InferenceError(f"a window of {sizes_text(block or ())} has no elements")
+        per_axis(strides, len(sizes), "strides")
+        per_axis(dilations, len(sizes), "dilations")
+        pad_pairs(pads, len(sizes))
         return tensor(x.dtype, (batch, _divided(columns, block), *sizes))
 
     def reference(
@@ -61,7 +67,7 @@ class Col2Im(Operator):
         if kind not in (None, DataType.FLOAT, DataType.FLOAT16, DataType.DOUBLE):
             raise ConversionError(f"{kind and kind.text} columns cannot be summed before opset 18")
         rank = len(pads or ()) // 2
-        padding = np.reshape(pads, (2, rank)).sum(axis=0) if pads else 0
+        padding = [sum(pair) for pair in pad_pairs(pads, rank)] or 0
         reach = build.Add(build.Mul(build.Sub(block_shape, 1), list(dilations or [1])), 1)
         room = build.Sub(build.Add(image_shape, padding), reach)
         counts = build.Add(build.Div(room, list(strides or [1])), 1)
@@ -84,11 +90,15 @@ def _divided(columns: Size | None, block: Sizes | None) -> Size | None:
         return None
     known = [size for size in block if size is not None]
     taps = size_product(known)
-    if len(known) < len(block) or taps == 0:
+    if len(known) < len(block):
         return None
     if isinstance(columns, int) and isinstance(taps, int) and columns % taps:
         raise InferenceError(f"columns of {columns} elements do not make blocks of {taps}")
     return columns // taps
+
+
+_MOST_TAPS = 1 << 16
+"""Places of a kernel that may stand in a model as constants."""
 
 
 class DeformConv(Operator):
@@ -146,7 +156,9 @@ class DeformConv(Operator):
 
     def function(build: Builder, *inputs: Any, kernel_shape: Ints | None, **attributes: Any) -> Any:
         x = inputs[0]
-        attributes["kernel"] = kernel_shape or _spatial_sizes(inputs[1])
+        attributes["kernel"] = kernel = kernel_shape or _spatial_sizes(inputs[1])
+        if math.prod(kernel) > _MOST_TAPS:
+            raise ConversionError(f"a kernel of {list(kernel)} taps is too large to write out")
         if element_type(x) not in (DataType.FLOAT16, DataType.BFLOAT16):
             return _built_convolution(build, *inputs, **attributes)
         wide = [item and build.Cast(item, to=int(DataType.FLOAT)) for item in inputs]

@@ -1,6 +1,7 @@
 # mypy: disable-error-code="misc, no-any-return"
 """Images sampled at places that a grid names."""
 
+import math
 from itertools import product
 from typing import Any
 
@@ -147,7 +148,7 @@ def _pixel(position: Array, weight: Array, size: int, padding: str, align: bool)
 
 def _gathered(x: Array, lines: list[list[Neighbour]], mode: str) -> Array:
     """The weighted sum over all combinations of neighbours, one of each dimension."""
-    flat = x.reshape(*x.shape[:2], -1)
+    flat = x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
     total: Any = 0
     for combination in product(*lines):
         index = np.zeros_like(combination[0][0])
@@ -188,7 +189,9 @@ class AffineGrid(Operator):
         return tensor(theta.dtype, (batch, *sizes[2:], dimensions))
 
     def reference(theta: Array, size: Array, align_corners: int) -> Array:
-        spatial = size.tolist()[2:]
+        batch, _, *spatial = size.tolist()
+        if batch != theta.shape[0]:
+            raise EvaluationError(f"the batches differ: {batch} against {theta.shape[0]}")
         lines = [_coordinates(length, bool(align_corners)) for length in spatial]
         places = np.stack(np.meshgrid(*lines, indexing="ij")[::-1], -1)
         maps = theta.astype(np.float64)

@@ -141,5 +141,6 @@ class Sampler:
             low = self.number(0 if self.align else -0.5)
             span = op.Max(last, self.number(1)) if self.align else extent
             position = op.Where(beyond, self.reflected(position, low, span), position)
-        index = op.Cast(op.Min(op.Max(position, zero), last), to=int(DataType.INT64))
+        place = op.Where(op.Greater(position, zero), op.Min(position, last), zero)
+        index = op.Cast(place, to=int(DataType.INT64))
         return index, weight, beyond

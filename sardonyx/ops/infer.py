@@ -22,13 +22,11 @@ from sardonyx.ops.fact import (
     from_type,
     merge,
     of_array,
+    require_sizes,
     to_type,
 )
 from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
 from sardonyx.record import record
-
-LARGEST_SIZE = 2**63 - 1
-"""The largest size a type can declare."""
 
 
 @record
@@ -229,7 +227,7 @@ class Inference:
         if noted:
             self.assumed[node] = noted
         for result in results:
-            _require_sizes(result)
+            require_sizes(result)
         return self._propagate(node, operator, facts, attributes, results)
 
     def _propagate(
@@ -325,13 +323,6 @@ class Inference:
         self.refused[node] = located
         if self.strict:
             raise located from error
-
-
-def _require_sizes(fact: Fact | None) -> None:
-    """Refuse sizes that no tensor has."""
-    for size in fact.shape or () if isinstance(fact, Fact) else ():
-        if isinstance(size, int) and not 0 <= size <= LARGEST_SIZE:
-            raise InferenceError(f"a size would be {size}")
 
 
 def _too_large(fact: Fact) -> bool:

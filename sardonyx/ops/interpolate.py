@@ -50,12 +50,18 @@ class Method:
     extrapolation: float
 
 
+_LARGEST_RESULT = 1 << 48
+"""Positions beyond which nobody has memory, and NumPy counts wrong."""
+
+
 def resample(x: Array, axis: int, line: Line, method: Method) -> Array:
     """A tensor resampled along one dimension; interpolated values are in a wide type."""
     if line.result == 0:
         return np.take(x, np.zeros(0, np.int64), axis)
     if line.size == 0:
         raise EvaluationError("a dimension of size 0 cannot be made larger")
+    if line.result > _LARGEST_RESULT:
+        raise EvaluationError(f"a dimension of size {line.result} is too large")
     if method.mode == "nearest":
         places = positions(line, method.coordinates, np.float32)
         result = np.take(x, nearest(places, method.nearest, line.size), axis)

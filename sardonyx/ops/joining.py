@@ -107,7 +107,7 @@ class Split(Operator):
         sizes = (
             split.sizes()
             if split is not None
-            else _equal_parts(x.shape[axis], num_outputs or count)
+            else _equal_parts(x.shape[axis], _part_count(num_outputs, count))
         )
         if sizes is None:
             sizes = (None,) * count
@@ -125,13 +125,15 @@ class Split(Operator):
         num_outputs: int | None,
         context: Context,
     ) -> tuple[Array, ...]:
-        return _split(x, split, axis, num_outputs or context.outputs)
+        parts = context.outputs if split is not None else _part_count(num_outputs, context.outputs)
+        return _split(x, split, axis, parts)
 
     def propagate(
         x: Array, split: Array | None = None, *, axis: int, num_outputs: int | None,
         context: InferContext,
     ) -> tuple[Array, ...]:  # fmt: skip
-        return _split(x, split, axis, num_outputs or context.outputs)
+        parts = context.outputs if split is not None else _part_count(num_outputs, context.outputs)
+        return _split(x, split, axis, parts)
 
     def upgrade_1(node: Node, build: Builder) -> None:
         if len(node.inputs) > 1:
@@ -149,6 +151,7 @@ class Split(Operator):
         node.attributes.pop("num_outputs", None)
         if count is None:
             return
+        count = _part_count(count, len(node.outputs))
         axis = build.constant(np.array([node.attribute("axis", 0)], np.int64))
         total = build.Gather(build.Shape(node.inputs[0]), axis)
         part = build.Div(build.Add(total, [count - 1]), [count])
@@ -161,6 +164,13 @@ class Split(Operator):
 
     def downgrade_11(node: Node, build: Builder) -> None:
         count_from_front(node, build)
+
+
+def _part_count(wanted: int | None, outputs: int) -> int:
+    """Into how many parts a node with this many outputs cuts; 0 means as many."""
+    if wanted and wanted != outputs:
+        raise InferenceError(f"{wanted} parts do not fit {outputs} outputs")
+    return outputs
 
 
 def _equal_parts(size: Size | None, count: int) -> Sizes | None:

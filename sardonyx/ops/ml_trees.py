@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import DataType, from_numpy
-from sardonyx.errors import ConversionError, EvaluationError
+from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Node, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.fact import Fact, tensor
@@ -200,7 +200,14 @@ class TreeEnsemble(Operator):
         "tree_roots: ints) -> Y: T; T: floats3",
     )
 
-    def infer(x: Fact, *, n_targets: int | None, leaf_targetids: tuple[int, ...], **_: Any) -> Fact:
+    def infer(
+        x: Fact, *, aggregate_function: int, leaf_targetids: tuple[int, ...],
+        n_targets: int | None, post_transform: int, **_: Any,
+    ) -> Fact:  # fmt: skip
+        if not 0 <= aggregate_function < len(AGGREGATES):
+            raise InferenceError(f"aggregate_function {aggregate_function} is not in 0 to 3")
+        if not 0 <= post_transform < len(_TRANSFORMS):
+            raise InferenceError(f"post_transform {post_transform} is not in 0 to 4")
         return tensor(x.dtype, (row_count(x), _targets(n_targets, leaf_targetids)))
 
     def reference(
@@ -211,10 +218,6 @@ class TreeEnsemble(Operator):
         post_transform: int,
         **trees: Any,
     ) -> Array:
-        if not 0 <= aggregate_function < len(AGGREGATES):
-            raise EvaluationError(f"aggregate_function {aggregate_function} is not in 0 to 3")
-        if not 0 <= post_transform < len(_TRANSFORMS):
-            raise EvaluationError(f"post_transform {post_transform} is not in 0 to 4")
         forest = forest_of_splits(trees, _targets(n_targets, trees["leaf_targetids"]))
         scores, _ = forest.aggregate(x, AGGREGATES[aggregate_function])
         return transform(scores, _TRANSFORMS[post_transform]).astype(x.dtype)

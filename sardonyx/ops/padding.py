@@ -1,6 +1,7 @@
 # mypy: disable-error-code="misc, no-any-return"
 """Tensors made larger or smaller at their edges."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -91,8 +92,11 @@ class Pad(Operator):
         places = [np.arange(size) for size in x.shape]
         for index, axis in enumerate(along):
             before, behind = amounts[index], amounts[index + len(along)]
-            if x.shape[axis] + before + behind < 0:
+            total = x.shape[axis] + before + behind
+            if total < 0:
                 raise EvaluationError(f"{before} and {behind} take more than {x.shape[axis]}")
+            if total > sys.maxsize:
+                raise EvaluationError(f"{before} and {behind} make a size of {total}")
             places[axis] = np.arange(-before, x.shape[axis] + behind)
         if mode == "constant":
             return _surround(x, places, constant_value)

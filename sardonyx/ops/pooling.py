@@ -358,6 +358,8 @@ class MaxUnpool(Operator):
     ) -> Fact:  # fmt: skip
         if x.shape is not None and indices.shape is not None:
             same_size(len(x.shape), len(indices.shape), f"indices {indices} do not fit {x}")
+        per_axis(strides, len(kernel_shape), "strides")
+        pad_pairs(pads, len(kernel_shape))
         if output_shape is not None:
             return tensor(x.dtype, output_shape.sizes() or (None,) * (len(kernel_shape) + 2))
         if not is_image(x) or x.shape is None:

@@ -144,6 +144,7 @@ class QLinearConv(Operator):
 
     def reference(*inputs: Array, **attributes: Any) -> Array:
         x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, *rest = inputs
+        _require_one_each(w_scale, w, "scales")
         total = _convolve_exactly(x, w, x_zero_point, w_zero_point, **attributes)
         if rest and rest[0] is not None:
             total = total + along_channels(rest[0].astype(np.float64), x.ndim)
@@ -151,14 +152,17 @@ class QLinearConv(Operator):
         return saturate(total.astype(np.float32) * scale, y_zero_point.reshape(()))
 
 
+def _require_one_each(found: Array | None, w: Array, what: str) -> None:
+    """An error unless there is one number for all filters, or one for each."""
+    if found is not None and found.size not in (1, w.shape[0]):
+        raise EvaluationError(f"{found.size} {what} of weights do not fit {w.shape[0]} filters")
+
+
 def _convolve_exactly(
     x: Array, w: Array, x_zero_point: Array | None, w_zero_point: Array | None, *,
     group: int, kernel_shape: Ints | None, **steps: Any,
 ) -> Array:  # fmt: skip
-    if w_zero_point is not None and w_zero_point.size not in (1, w.shape[0]):
-        raise EvaluationError(
-            f"{w_zero_point.size} zero points of weights do not fit {w.shape[0]} filters"
-        )
+    _require_one_each(w_zero_point, w, "zero points")
     by_filter = None if w_zero_point is None else w_zero_point.reshape(-1, *(1,) * (w.ndim - 1))
     by_image = None if x_zero_point is None else x_zero_point.reshape(())
     sliding = slide(x.shape[2:], w.shape[2:], **steps)

@@ -206,7 +206,10 @@ def _initial(
 def _biases(b: Array | None, w: Array) -> tuple[Array, Array]:
     """The input's and the recurrence's biases, each [directions, gates * hidden]."""
     count = w.shape[1]
-    b = np.zeros((w.shape[0], 2 * count), w.dtype) if b is None else b
+    shape = (w.shape[0], 2 * count)
+    b = np.zeros(shape, w.dtype) if b is None else b
+    if b.shape != shape:
+        raise EvaluationError(f"biases need the shape {list(shape)}, not {list(b.shape)}")
     return widen(b[:, :count]), widen(b[:, count:])
 
 

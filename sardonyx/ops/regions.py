@@ -141,37 +141,36 @@ class _Samples:
         inner = (np.arange(self.per_cell, dtype=cell.dtype) + 0.5) * cell / max(self.per_cell, 1)
         at = (start + np.arange(cells, dtype=cell.dtype)[:, None] * cell + inner).reshape(-1)
         inside = (at >= -1) & (at <= size)
-        at = at.clip(0, size - 1)
+        at = np.where(np.isnan(at), 0, at).clip(0, size - 1)
         low = np.minimum(at.astype(np.int64), size - 1)
         share = at - low
         self.pixels = (low, np.minimum(low + 1, size - 1))
         self.weights = (np.where(inside, 1 - share, 0), np.where(inside, share, 0))
 
-    def matrix(self, dtype: Any) -> Array:
-        """The mean of each cell's points as weights of pixels: [cells, size]."""
-        result = np.zeros((self.cells, self.size), dtype)
-        rows = np.repeat(np.arange(self.cells), self.per_cell)
-        for pixel, weight in zip(self.pixels, self.weights, strict=True):
-            np.add.at(result, (rows, pixel), weight.astype(dtype))
-        return np.asarray(result / self.per_cell, dtype)
 
-
-def _mean(image: Array, rows: _Samples, columns: _Samples) -> Array:
-    matrices = rows.matrix(image.dtype), columns.matrix(image.dtype)
-    result: Array = np.matmul(np.matmul(matrices[0], image), matrices[1].T)
-    return result
-
-
-def _largest(image: Array, rows: _Samples, columns: _Samples) -> Array:
-    """The maximum over points of the largest of the four weighted pixels around each."""
-    parts = [
+def _parts(image: Array, rows: _Samples, columns: _Samples) -> list[Array]:
+    """The four weighted pixels around each point."""
+    return [
         image[:, row[:, None], column] * (weight[:, None] * share).astype(image.dtype)
         for row, weight in zip(rows.pixels, rows.weights, strict=True)
         for column, share in zip(columns.pixels, columns.weights, strict=True)
     ]
-    points: Array = np.maximum.reduce(parts)
-    cells = points.reshape(-1, rows.cells, rows.per_cell, columns.cells, columns.per_cell)
-    return np.asarray(cells.max(axis=(2, 4)))
+
+
+def _by_cell(points: Array, rows: _Samples, columns: _Samples) -> Array:
+    shape = (len(points), rows.cells, rows.per_cell, columns.cells, columns.per_cell)
+    return points.reshape(shape)
+
+
+def _mean(image: Array, rows: _Samples, columns: _Samples) -> Array:
+    points = _by_cell(sum(_parts(image, rows, columns)), rows, columns)  # type: ignore[arg-type]
+    return np.asarray(points.mean(axis=(2, 4), dtype=image.dtype))
+
+
+def _largest(image: Array, rows: _Samples, columns: _Samples) -> Array:
+    """The maximum over points of the largest of the four weighted pixels around each."""
+    points: Array = np.maximum.reduce(_parts(image, rows, columns))
+    return np.asarray(_by_cell(points, rows, columns).max(axis=(2, 4)))
 
 
 class NonMaxSuppression(Operator):

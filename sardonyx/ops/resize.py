@@ -296,6 +296,8 @@ def _by_factors(before: list[Size | None], scales: Fact | None, roi: Fact | None
     if factors is None or (roi is not None and region is None):
         return (None,) * len(before)
     count = len(before)
+    if not np.all(factors > 0):
+        raise InferenceError(f"factors must be above zero: {factors.tolist()}")
     extents = np.ones(count, np.float32)
     if region is not None and region.size == 2 * count:
         extents = (region[count:] - region[:count]).astype(np.float32)

@@ -236,6 +236,11 @@ class TensorScatter(Operator):
                 same_size(left, right, what)
             elif isinstance(left, int) and isinstance(right, int) and right > left:
                 raise InferenceError(what)
+        if starts is not None and starts.shape is not None:
+            if len(starts.shape) != 1:
+                raise InferenceError(f"write_indices are one for each sample, not {starts}")
+            what = f"{starts} are not as many write_indices as there are samples"
+            same_size(cache.shape[0], starts.shape[0], what)
         return tensor(cache.dtype, cache.shape)
 
     def reference(

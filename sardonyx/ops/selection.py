@@ -1,6 +1,7 @@
 # mypy: disable-error-code="misc, no-any-return"
 """Elements chosen by conditions, by their order, or by being different."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -206,9 +207,7 @@ class Unique(Operator):
         return tensor(x.dtype, shape), some, tensor(DataType.INT64, (x.shape[place],)), some
 
     def reference(x: Array, axis: int | None, sorted: int) -> tuple[Array, Array, Array, Array]:
-        items = (
-            x.reshape(-1, 1) if axis is None else np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
-        )
+        items = x.reshape(-1, 1) if axis is None else _rows(x, axis)
         first, inverse, counts = _distinct(_codes(items))
         if not sorted:
             order = np.argsort(first, kind="stable")
@@ -216,6 +215,12 @@ class Unique(Operator):
             first, inverse, counts = first[order], places[inverse], counts[order]
         values = x.reshape(-1)[first] if axis is None else np.take(x, first, axis)
         return values, first, inverse, counts
+
+
+def _rows(x: Array, axis: int) -> Array:
+    """What stands at each place of an axis, as a row."""
+    width = math.prod(size for place, size in enumerate(x.shape) if place != axis % x.ndim)
+    return np.moveaxis(x, axis, 0).reshape(x.shape[axis], width)
 
 
 def _codes(items: Array) -> Array:

@@ -115,9 +115,14 @@ class TfIdfVectorizer(Operator):
         "weights?: floats) -> Y: T1; T: int32 int64 string; T1: float",
     )
 
-    def infer(x: Fact, ngram_indexes: tuple[int, ...], mode: str, **how: Any) -> Fact:
+    def infer(
+        x: Fact, max_gram_length: int, min_gram_length: int, mode: str,
+        ngram_indexes: tuple[int, ...], **how: Any,
+    ) -> Fact:  # fmt: skip
         if mode not in ("TF", "IDF", "TFIDF"):
             raise InferenceError(f"mode '{mode}' is not one of TF, IDF, TFIDF")
+        if not 1 <= min_gram_length <= max_gram_length:
+            raise InferenceError(f"no n-gram has {min_gram_length} to {max_gram_length} tokens")
         if x.rank is not None and x.rank > 2:
             raise InferenceError(f"a row or rows of tokens are needed, not {x}")
         if x.shape is None:

@@ -226,7 +226,8 @@ def join_products(unit: Unit) -> bool:
             continue
         seen.add(value)
         users = sorted(
-            (user for user in value.users if _joins(unit, user, node)), key=order.__getitem__
+            (user for user in value.users if user in order and _joins(unit, user, node)),
+            key=order.__getitem__,
         )
         group = [(user, _bias(unit, user)) for user in users]
         biased = [item for item in group if item[1] is not None]

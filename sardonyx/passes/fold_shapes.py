@@ -52,17 +52,25 @@ def _fold_target(unit: Unit, node: Node) -> bool:
         or node.attribute("allowzero")
     ):
         return False
-    wanted = unit.fact(node.inputs[1]).sizes()
-    after = unit.shape(node.output)
-    if wanted is not None and after is not None and len(wanted) == len(after):
-        wanted = tuple(a if a is not None else b for a, b in zip(wanted, after, strict=True))
-        if any(isinstance(size, int) and size <= 0 for size in wanted):
-            wanted = after
-    target = reshape_target(unit.shape(node.inputs[0]), wanted if wanted is not None else after)
+    target = reshape_target(unit.shape(node.inputs[0]), shape_told(unit, node))
     if target is None:
         return False
     node.replace_input(1, _integers(unit, node, target))
     return True
+
+
+def shape_told(unit: Unit, node: Node) -> Sequence[Size | None] | None:
+    """The shape of a node's output as far as its inputs tell it.
+
+    A size that only a Reshape's computed or fed shape says is open, whatever is declared.
+    """
+    after = unit.shape(node.output)
+    if after is None or not is_operator(node, "Reshape") or len(node.inputs) < 2:
+        return after
+    wanted = unit.fact(node.inputs[1]).sizes()
+    if wanted is None or len(wanted) != len(after):
+        return None
+    return [None if a is None else b for a, b in zip(wanted, after, strict=True)]
 
 
 def reshape_target(

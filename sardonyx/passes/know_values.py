@@ -13,6 +13,8 @@ class Knowledge:
 
     def __init__(self, catalog: Catalog) -> None:
         self.facts: dict[Value, Fact] = {}
+        self.refused: set[Value] = set()
+        """Results of nodes that break their operator's rules."""
         self._catalog = catalog
         self._made_up = 0
 
@@ -35,6 +37,7 @@ class Knowledge:
             inference = _Continued(model, self._catalog, self.facts, self._made_up)
             inference.run()
             self._made_up, self.facts = inference.made_up, inference.facts
+            self.refused |= inference.refused_values
             return
         values: Values = {}
         twin = clone_model(model, values)
@@ -44,6 +47,8 @@ class Knowledge:
         self._made_up = inference.made_up
         self.facts = {old: inference.facts[new] for old, new in values.items()
                       if new in inference.facts}  # fmt: skip
+        wrong = inference.refused_values
+        self.refused |= {old for old, new in values.items() if new in wrong}
 
     def _infer_some(self, model: Model, nodes: list[Node]) -> None:
         """Infer nodes by themselves, from what is known of what they read."""
@@ -67,10 +72,13 @@ class Knowledge:
                 inference.facts[copy] = self.facts[old]
         inference.graph(graph)
         self._made_up = inference.made_up
+        wrong = inference.refused_values
         for value in made:
             fact = inference.facts.get(values[value])
             if fact is not None:
                 self.facts[value] = fact
+            if values[value] in wrong:
+                self.refused.add(value)
 
     def _inference(self, model: Model, known: dict[Value, Fact]) -> "_Continued":
         inference = _Continued(model, self._catalog, known, self._made_up)
@@ -94,6 +102,11 @@ class _Continued(Inference):
     def made_up(self) -> int:
         """How many sizes have been given names."""
         return self._made_up
+
+    @property
+    def refused_values(self) -> set[Value]:
+        """What nodes would make that inference refuses; of those with graphs only a run tells."""
+        return {value for node in self.refused if not any(node.subgraphs) for value in node.outputs}
 
     def _node(self, node: Node) -> None:
         if any(value not in self._known for value in node.outputs) or any(node.subgraphs):

@@ -44,8 +44,6 @@ class ReplaceFlatTranspose(Rule):
         perm, shape = node.attribute("perm"), x.shape
         if perm is None or shape is None:
             return because("the order or the shape is not known")
-        if sorted(perm) != list(range(len(shape))):
-            return because("the order does not fit the shape")
         large = [axis for axis in perm if shape[axis] != 1]
         if large != sorted(large):
             return because("sizes above 1 move")

@@ -248,7 +248,8 @@ def make_units(
     units: list[Unit] = []
     if model.graph is not None:
         facts = {} if knowledge is None else knowledge.update(model)
-        units.append(Unit(model, model.graph, model.opsets, catalog, options, facts))
+        refused = set() if knowledge is None else knowledge.refused
+        units.append(Unit(model, model.graph, model.opsets, catalog, options, facts, refused))
     for function in model.functions:
         unit = Unit(model, function.graph, function.opsets, catalog, options, is_function=True)
         units.append(unit)

@@ -309,7 +309,7 @@ def _match_node(unit: Unit, call: Call, node: Node, match: Match) -> Iterator[Ma
             yield match
         return
     domain = "" if node.domain == "ai.onnx" else node.domain
-    if domain != call.domain or refers(node):
+    if domain != call.domain or refers(node) or unit.is_refused(node):
         return
     if len(node.outputs) > call.outputs and any(
         output.uses for output in node.outputs[call.outputs :]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import filterfalse
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ class Unit:
     catalog: Catalog
     options: Options
     facts: dict[Value, Fact] = field(default_factory=dict)
+    refused: set[Value] = field(default_factory=set)
+    """Results of nodes that break their operator's rules; passes leave these as they are."""
     is_function: bool = False
     reasons: dict[str, int] = field(default_factory=dict)
     """Why rules that nearly fitted were not applied, and how often."""
@@ -63,9 +66,13 @@ class Unit:
         return self.opsets.get("", self.opsets.get("ai.onnx", 0))
 
     def nodes(self) -> Iterator[Node]:
-        """All nodes, those of inner graphs too, each graph in order."""
+        """All nodes, those of inner graphs too, each graph in order; without refused ones."""
         for part in self.graph.walk():
-            yield from part.nodes
+            yield from filterfalse(self.is_refused, part.nodes) if self.refused else part.nodes
+
+    def is_refused(self, node: Node) -> bool:
+        """True for a node that breaks its operator's rules, as a run will say."""
+        return not self.refused.isdisjoint(node.outputs)
 
     def fact(self, value: Value | None) -> Fact:
         """What is known of a value."""

@@ -10,6 +10,13 @@ def with_functions(body: str, *others: str) -> str:
     return HEAD + body + "".join(LOCAL + other for other in others)
 
 
+def chain_of_calls(length: int) -> str:
+    """A model with this many functions, each of which calls the next."""
+    calls = [f"f{i} (x) => (y) {{ y = local.f{i + 1} (x) }}" for i in range(length - 1)]
+    last = f"f{length - 1} (x) => (y) {{ y = Relu (x) }}"
+    return with_functions("g (float[N] X) => (float[N] Y) { Y = local.f0 (X) }", *calls, last)
+
+
 BASIC = "f (x) => (y) { t = Relu (x) y = Abs (t) }"
 TEXTS = {
     "one call": CALL + BASIC,

@@ -50,6 +50,8 @@ CASES: list[Case] = [
         )
     ),
     Case("Unique", (normal(0),), outputs=4, label="empty", symbolic=False),
+    Case("Unique", (normal(0, 4, 2),), {"axis": 1}, outputs=4, label="alike since empty"),
+    Case("Unique", (normal(2, 0, 2),), {"axis": 1}, outputs=4, label="no slice"),
     _boxes("no-limit"),
     _boxes("three", 3),
     _boxes("all", 3, 0.4, 0.5),

@@ -82,6 +82,7 @@ CASES: list[Case] = [
     Case("Mod", (normal(20), normal(20)), {"fmod": 1}, label="floats"),
     Case("Pow", (np.abs(normal(20)), normal(20)), label="any"),
     Case("Pow", (ints(2, 3, -2), ints(3, 2, 5)), label="integers"),
+    Case("Pow", (np.int32([2, 3, 5]), np.float32([3, np.nan, np.inf])), label="no integers"),
     Case("Sign", (_ODD,)),
     Case("Sign", (ints(-3, 0, 9),), label="integers"),
     Case("IsInf", (_ODD,)),

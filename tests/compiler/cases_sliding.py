@@ -132,4 +132,27 @@ INDICES = [
 ]  # fmt: skip
 
 
-CASES = [*DEPTHWISE, *GENERAL, *POOLS, *INDICES]
+def columns(
+    array: np.ndarray, image: list[int], block: list[int], label: str, **attributes: object
+) -> Case:
+    """Windows summed back into an image."""
+    return Case("Col2Im", (array, np.int64(image), np.int64(block)), attributes, fixed=(1, 2),
+                label=label)  # fmt: skip
+
+
+COLUMNS = [
+    columns(odd(2, 6, 16), [5, 4], [2, 1], "plane"),
+    columns(odd(1, 9, 4), [5, 5], [3, 3], "steps", strides=[2, 2]),
+    columns(odd(1, 18, 25), [5, 5], [3, 3], "edges", pads=[1, 1, 1, 1]),
+    columns(odd(1, 4, 6), [4, 6], [2, 2], "apart", dilations=[1, 2], strides=[2, 2],
+            pads=[0, 1, 0, 0]),
+    columns(odd(2, 6, 17), [19], [3], "line"),
+    columns(odd(1, 81, 4), [10, 10], [9, 9], "many taps"),
+    columns(odd(1, 8, 8), [3, 3, 3], [2, 2, 2], "space"),
+    columns(normal(1, 9, 4).astype(np.float16), [4, 4], [3, 3], "half"),
+    columns(np.arange(36, dtype=np.int32).reshape(1, 9, 4), [4, 4], [3, 3], "int32"),
+    columns(normal(0, 9, 4), [4, 4], [3, 3], "none"),
+]  # fmt: skip
+
+
+CASES = [*DEPTHWISE, *GENERAL, *POOLS, *INDICES, *COLUMNS]

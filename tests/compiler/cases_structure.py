@@ -14,6 +14,8 @@ CASES: list[Case] = [
         for equation, inputs in {
             "ij,jk->ik": (normal(3, 5), normal(5, 18)),
             "bij,bjk->bik": (normal(2, 3, 5), normal(2, 5, 17)),
+            "...ij,...jk->...ik": (normal(2, 1, 3, 5), normal(2, 4, 5, 17)),
+            "bij,jk->bk": (normal(2, 3, 1), normal(5, 17)),
             "bhid,bhjd->bhij": (normal(2, 2, 3, 4), normal(2, 2, 5, 4)),
             "...ij->...i": (normal(2, 3, 5),),
             "ij->ji": (normal(3, 5),),

@@ -17,6 +17,7 @@ from sardonyx.compiler.forms import (
     constant,
 )
 from sardonyx.compiler.lowerings import Agreement
+from sardonyx.compiler.program import compile_model
 from sardonyx.compiler.require import requirements
 from sardonyx.dims import symbol
 from sardonyx.dtypes import DataType
@@ -85,6 +86,23 @@ def test_updates_that_do_not_fit_a_scatter_are_an_error(rows: int) -> None:
         ("float[a,b] x, float y", "ArgMin<axis = 1>(x)", [(2, 0), ()]),
         ("float[a] x, int64[b] y", "Gather(x, y)", [(0,), (2,)]),
         ("float[a] x, int64[b] y", "GatherElements(x, y)", [(0,), (2,)]),
+        ("float[a,b] x, float[c,d] y", 'Einsum<equation = "ij,jk">(x, y)', [(2, 3), (2, 4)]),
+        ("float[a,b,c] x, int64[4] y", "AffineGrid(x, y)", [(2, 2, 3), (4,)]),
+        ("float[a,b,c] x, int64[d] y", "TensorScatter(x, x, y)", [(2, 3, 4), (1,)]),
+        ("float x, int64[a] y", "Range(y, y, y)", [(), (2,)]),
+        ("float[a,b,c] x, int64[2] y", "Col2Im(x, y, y)", [(1, 5, 5), (2,)]),
+        ("float[a] x, float[1] y", "Resize(x, , y)", [(2,), (1,)]),
+        ("float[a] x, int64[1] y", "Resize(x, , , y)", [(0,), (1,)]),
+        (
+            "float[a,b,c,d] x, float y",
+            "ConvTranspose<pads = [2, 2, 2, 2]>(x, x)",
+            [(1, 1, 1, 1), ()],
+        ),
+        (
+            "float[a,b,c,d] x, int64[e,f,g,h] y",
+            "MaxUnpool<kernel_shape = [2, 2], strides = [2]>(x, y)",
+            [(1, 1, 2, 2), (1, 1, 2, 2)],
+        ),
     ],
 )
 def test_shapes_that_do_not_fit_are_an_error_everywhere(
@@ -95,10 +113,38 @@ def test_shapes_that_do_not_fit_are_an_error_everywhere(
         f'<ir_version: 14, opset_import: ["": 28]> g ({inputs}) => ({kind} z) {{ z = {call} }}'
     )
     second = np.zeros(shapes[1], np.int64 if "int64" in inputs else np.float32)
+    if ", , , y" in call or "Grid(" in call or "Col2Im" in call:
+        second += 4
     feeds = {"x": np.zeros(shapes[0], np.float32), "y": second}
     for provider in ("CPUExecutionProvider", "ReferenceExecutionProvider"):
         with pytest.raises(SardonyxError):
             sx.InferenceSession(model, providers=[provider]).run(None, feeds)
+
+
+@pytest.mark.parametrize(
+    ("equation", "left", "right"),
+    [
+        ("ij,jk->ik", (3, 1), (5, 4)),
+        ("ij,jk->ik", (3, 5), (1, 4)),
+        ("bij,bjk->bik", (1, 3, 5), (4, 5, 2)),
+        ("bij,bjk->bik", (4, 3, 1), (1, 5, 2)),
+        ("i...j,k...j->ik...", (2, 1, 4), (5, 3, 4)),
+        ("i,i->", (1,), (17,)),
+    ],
+)
+def test_indices_of_size_1_repeat_whatever_is_declared(
+    equation: str, left: tuple[int, ...], right: tuple[int, ...]
+) -> None:
+    sizes = [",".join("?" * len(shape)) for shape in (left, right)]
+    model = sx.load_text(
+        f'<ir_version: 10, opset_import: ["": 21]> g (float[{sizes[0]}] x, float[{sizes[1]}] y)'
+        f' => (z) {{ z = Einsum<equation = "{equation}">(x, y) }}'
+    )
+    x, y = (np.random.default_rng(0).random(shape, np.float32) for shape in (left, right))
+    program = compile_model(model, threads=1)
+    assert "reference" not in {row.kernel for row in program.explain()}
+    (found,) = program.run({"x": x, "y": y})
+    np.testing.assert_allclose(found, np.einsum(equation, x, y), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"])

@@ -62,3 +62,21 @@ def test_numbers_of_a_tensor_decide_nothing() -> None:
     assert run(text, {"x": np.ones((2, 3), np.float32), "wanted": np.array([1, 5])}).wanted == (
         "wanted",
     )
+
+
+RESHAPE = """<ir_version: 10, opset_import: ["": 21]>
+    g (float[a,b] x, int64[n] shape) => (float[c] y) { y = Reshape (x, shape) }"""
+
+
+@pytest.mark.parametrize("shape", [[2, -1], [-1], [3, 2, 1], [0, 2]])
+def test_a_fed_shape_is_asked_whatever_is_declared(shape: list[int]) -> None:
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    session = sx.InferenceSession(sx.to_bytes(sx.load_text(RESHAPE)))
+    (y,) = session.run(None, {"x": x, "shape": np.array(shape, np.int64)})
+    np.testing.assert_array_equal(y, x.reshape([3, 2] if 0 in shape else shape))
+
+
+def test_a_fed_shape_of_one_element_for_six_is_refused() -> None:
+    session = sx.InferenceSession(sx.to_bytes(sx.load_text(RESHAPE)))
+    with pytest.raises(sx.InputError, match="a\\*b is 6, but the model needs 1"):
+        session.run(None, {"x": np.ones((3, 2), np.float32), "shape": np.zeros(0, np.int64)})

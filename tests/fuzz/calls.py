@@ -149,7 +149,7 @@ def problem(seed: int) -> str:
     operators = " ".join(sorted({node.op_type for node in model.graph.node}))[:60]
     where = f"seed {seed} {case.name} [{operators}]"
     try:
-        with warnings_of("sardonyx.compiler") as rules:
+        with warnings_of("sardonyx.passes", "sardonyx.compiler") as rules:
             found = run(content, feeds, "CPUExecutionProvider")
         if rules:
             return f"{where}: {rules[0][:200]}"
@@ -159,6 +159,8 @@ def problem(seed: int) -> str:
     if isinstance(found, SardonyxError) or isinstance(wanted, SardonyxError):
         if type(found) is type(wanted) or not isinstance(found, SardonyxError):
             if isinstance(wanted, SardonyxError) and not isinstance(found, SardonyxError):
+                if all(getattr(item, "size", 1) == 0 for item in found):
+                    return ""  # a computed 0 keeps a size in Reshape, which only empty tensors meet
                 return f"{where}: runs, where the reference says {str(wanted)[:160]}"
             return ""
         if not isinstance(wanted, SardonyxError) and not breaks_rules(content):

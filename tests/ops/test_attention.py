@@ -335,3 +335,20 @@ def test_flex_attention_inference():
                        shapes={"Q": [1, 2, 3]})  # fmt: skip
     with pytest.raises(InferenceError, match="rank 3"):
         inferred(content)
+
+
+def test_a_mode_of_scores_that_there_is_not():
+    inputs = {name: np.ones((1, 1, 2, 4), np.float32) for name in "QKV"}
+    for mode in (-1, 4):
+        content = one_node("Attention", inputs, ["y"], opset=23, qk_matmul_output_mode=mode)
+        with pytest.raises(SardonyxError, match=f"qk_matmul_output_mode is {mode}, not 0 to 3"):
+            run_here(content, inputs)
+
+
+def test_flexible_attention_of_other_batches():
+    inputs = {name: np.ones((1, 1, 2, 4), np.float32) for name in "QKV"}
+    for name in "QKV":
+        wrong = inputs | {name: np.ones((3, 1, 2, 4), np.float32)}
+        content = one_node("FlexAttention", wrong, ["y"], domain="ai.onnx.preview", version=1)
+        with pytest.raises(SardonyxError, match="batch of"):
+            run_here(content, wrong)

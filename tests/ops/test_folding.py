@@ -6,10 +6,11 @@ import pytest
 
 from sardonyx.dims import symbol
 from sardonyx.dtypes import DataType
-from sardonyx.errors import ConversionError, InferenceError
+from sardonyx.errors import ConversionError, InferenceError, SardonyxError
 from sardonyx.ops.convolution import Conv
 from sardonyx.ops.fact import of_array, tensor, unknown
 from sardonyx.ops.folding import Col2Im, DeformConv
+from sardonyx.runtime import InferenceSession
 from tests.ops.one_node import inferred, one_node, run_converted, run_here, run_there, same
 
 NONE = {"dilations": None, "pads": None, "strides": None}
@@ -164,3 +165,29 @@ def test_deform_conv_inference():
     assert DeformConv.infer(unknown(None), w, offset, **run).shape == (None, 4, None, 6)
     with pytest.raises(InferenceError):
         DeformConv.infer(x, w, tensor(None, (n, 18, h, 7)), **run)
+
+
+def test_kernels_too_large_to_be_written_out():
+    x, w = np.ones((1, 1, 3, 3), np.float32), np.ones((1, 1, 2, 2), np.float32)
+    inputs = {"x": x, "w": w, "offset": np.zeros((1, 8, 2, 2), np.float32)}
+    content = one_node("DeformConv", inputs, ["y"], kernel_shape=[2**63 - 1, 2])
+    with pytest.raises(ConversionError, match="too large to write out"):
+        run_converted(content, inputs, 18)
+
+
+def test_windows_without_elements():
+    x, sizes = tensor(DataType.FLOAT, (1, 0, 4)), of_array(np.int64([2, 2]), DataType.INT64)
+    with pytest.raises(InferenceError, match="has no elements"):
+        Col2Im.infer(x, sizes, of_array(np.int64([0, 2]), DataType.INT64), **NONE)
+
+
+@pytest.mark.parametrize(
+    "attributes", [{"pads": [1] * 5}, {"pads": [1, 1]}, {"strides": [0, 1]}, {"dilations": [1]}]
+)
+def test_attributes_that_do_not_fit_the_image(attributes):
+    inputs = {"x": np.ones((1, 4, 4), np.float32), "sizes": np.int64([3, 3]),
+              "block": np.int64([2, 2])}  # fmt: skip
+    content = one_node("Col2Im", inputs, ["y"], **attributes)
+    for provider in ("CPUExecutionProvider", "ReferenceExecutionProvider"):
+        with pytest.raises(SardonyxError, match="must be"):
+            InferenceSession(content, providers=[provider]).run(None, inputs)

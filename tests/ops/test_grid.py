@@ -11,6 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.ops.convert import convert_opset
+from sardonyx.runtime import InferenceSession
 from tests.ops.direct import inferred, node_model, run
 from tests.ops.one_node import load, one_node, run_converted, run_here, run_model, run_there, same
 
@@ -163,3 +164,27 @@ def test_affine_grid_of_narrow_types(dtype: Any) -> None:
     lower = convert_opset(node_model("AffineGrid", [theta, size], opset=22), 17)
     (result,) = run_model(lower, {"i0": theta, "i1": size})
     assert result.dtype == dtype
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_places_that_are_no_numbers(mode: str, padding: str) -> None:
+    x = np.arange(1, 10, dtype=np.float32).reshape(1, 1, 3, 3)
+    grid = np.zeros((1, 1, 3, 2), np.float32)
+    grid[0, 0, 1] = np.nan
+    inputs = {"x": x, "grid": grid}
+    content = one_node("GridSample", inputs, ["y"], mode=mode, padding_mode=padding)
+    (result,) = run_here(content, inputs)
+    assert result[0, 0, 0].tolist()[::2] == [5, 5]
+    (compiled,) = InferenceSession(content).run(None, inputs)
+    np.testing.assert_array_equal(compiled, result)
+
+
+def test_images_without_channels() -> None:
+    x, grid = np.ones((1, 0, 4, 4), np.float32), np.zeros((1, 2, 3, 2), np.float32)
+    assert run("GridSample", x, grid).shape == (1, 0, 2, 3)
+
+
+def test_affine_grid_for_another_batch() -> None:
+    with pytest.raises(EvaluationError, match="batches differ: 1 against 2"):
+        run("AffineGrid", np.ones((2, 2, 3), np.float32), np.int64([1, 3, 5, 6]))

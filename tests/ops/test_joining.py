@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sardonyx.errors import ConversionError, EvaluationError, InferenceError
+from sardonyx.errors import ConversionError, EvaluationError, InferenceError, SardonyxError
 from sardonyx.ops.convert import convert_opset
 from tests.ops.direct import inferred, run, run_text, text_model
 from tests.ops.one_node import load, one_node, run_converted, run_here, run_model, run_there, same
@@ -147,3 +147,16 @@ def test_wrong_splits() -> None:
 def test_parts_of_nothing() -> None:
     parts = run("Split", np.zeros((0, 2), np.float32), outputs=2, axis=0, num_outputs=2)
     assert [part.shape for part in parts] == [(0, 2), (0, 2)]
+
+
+@pytest.mark.parametrize("count", [2, 2**31, 2**63 - 1])
+def test_other_parts_than_outputs_are_refused_at_once(count: int) -> None:
+    outputs = "(float[a] y, float[b] z, float[c] w)"
+    text = f"g (float[n] x) => {outputs} {{ y, z, w = Split<num_outputs = {count}>(x) }}"
+    message = f"{count} parts do not fit 3 outputs"
+    with pytest.raises(InferenceError, match=message):
+        inferred(text)
+    with pytest.raises(SardonyxError, match=message):
+        run_text(text, {"x": np.ones(6, np.float32)})
+    with pytest.raises(SardonyxError, match=message):
+        convert_opset(text_model(text), 17)

@@ -6,6 +6,8 @@ import pytest
 
 from sardonyx.errors import ConversionError, SardonyxError
 from sardonyx.ops.convert import convert_opset
+from sardonyx.ops.fact import unknown
+from sardonyx.ops.ml_trees import TreeEnsemble
 from tests.ops.one_node import inferred, load, one_node, run_converted, run_here, run_there, same
 
 FEATURES = 5
@@ -360,3 +362,11 @@ def test_wrong_models_are_refused():
     refuse("MEDIAN", aggregate_function="MEDIAN")
     refuse("SOFTER", post_transform="SOFTER")
     refuse("two nodes of one number", nodes_nodeids=[0] * count)
+
+
+@pytest.mark.parametrize("name", ["aggregate_function", "post_transform"])
+@pytest.mark.parametrize("number", [-1, 5])
+def test_choices_that_there_are_not(name, number):
+    given = {"aggregate_function": 1, "post_transform": 0, name: number}
+    with pytest.raises(SardonyxError, match=f"{name} {number} is not in"):
+        TreeEnsemble.infer(unknown(2), n_targets=1, leaf_targetids=(0,), **given)

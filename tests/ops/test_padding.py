@@ -176,3 +176,9 @@ def test_center_crop_pad_shapes() -> None:
         inferred(constant.replace("<axes=[1]>", ""))
     model = load(one_node("CenterCropPad", {"x": X, "s": np.int64([1, 1, 1])}, ["y"], 18))
     assert convert_opset(model, 17).opset == 17
+
+
+def test_sizes_that_no_tensor_has() -> None:
+    x, pads = np.ones((3, 0), np.float32), np.int64([2**63 - 1, 0, 0, 0])
+    with pytest.raises(EvaluationError, match="make a size of 9223372036854775810"):
+        run("Pad", x, pads)

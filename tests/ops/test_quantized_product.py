@@ -6,7 +6,7 @@ import pytest
 
 from sardonyx.dims import symbol
 from sardonyx.dtypes import DataType
-from sardonyx.errors import ConversionError
+from sardonyx.errors import ConversionError, EvaluationError
 from sardonyx.ops.fact import tensor
 from sardonyx.ops.quantized_product import MatMulInteger, QLinearConv, QLinearMatMul, saturate
 from tests.ops.one_node import inferred, one_node, run_converted, run_here, run_there, same
@@ -187,3 +187,10 @@ def test_float8_does_not_go_below_opset_19():
     )  # fmt: skip
     with pytest.raises(ConversionError):
         run_converted(content, inputs, 18)
+
+
+def test_scales_for_other_filters():
+    x, w = np.ones((1, 1, 3, 3), np.uint8), np.ones((1, 1, 1, 1), np.uint8)
+    scale, zero = np.float32(0.5), np.uint8(0)
+    with pytest.raises(EvaluationError, match="2 scales of weights do not fit 1 filters"):
+        QLinearConv.reference(x, scale, zero, w, np.float32([1, 2]), zero, scale, zero)

@@ -234,3 +234,14 @@ def test_wrong_models_are_refused():
     with pytest.raises(SardonyxError, match="sequence_lens"):
         long = layer("RNN", lengths=[5, 1, 1])
         run_here(one_node("RNN", long, ["Y"]), long)
+
+
+def test_biases_of_another_shape():
+    inputs = {
+        "x": np.ones((1, 3, 3), np.float32),
+        "w": np.ones((1, 16, 3), np.float32),
+        "r": np.ones((1, 16, 4), np.float32),
+        "b": np.ones((17, 32), np.float32),
+    }
+    with pytest.raises(SardonyxError, match=r"biases need the shape \[1, 32\], not \[17, 32\]"):
+        run_here(one_node("LSTM", inputs, ["y"], hidden_size=4), inputs)

@@ -9,6 +9,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError, InferenceError
 from sardonyx.ops.fact import tensor, unknown
 from sardonyx.ops.regions import MaxRoiPool, NonMaxSuppression, RoiAlign
+from sardonyx.runtime import InferenceSession
 from tests.ops.one_node import inferred, one_node, run_converted, run_here, run_there, same
 
 ALIGN = {
@@ -169,3 +170,27 @@ def test_non_max_suppression_edges():
         )
     with pytest.raises(InferenceError):
         NonMaxSuppression.infer(tensor(None, (5, 4)), unknown(None), center_point_box=0)
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_regions_that_are_nowhere(mode):
+    x = np.ones((1, 1, 10, 10), np.float32)
+    rois = np.float32([[0, 0, np.nan, 9], [5, -np.inf, 9, 9], [1, 1, 5, 5]])
+    inputs = {"x": x, "rois": rois, "batch": np.zeros(3, np.int64)}
+    content = one_node("RoiAlign", inputs, ["y"], mode=mode, output_height=2, output_width=2,
+                       sampling_ratio=2, coordinate_transformation_mode="half_pixel")  # fmt: skip
+    (result,) = run_here(content, inputs)
+    assert not result[:2].any() and result[2].all()
+    np.testing.assert_array_equal(InferenceSession(content).run(None, inputs)[0], result)
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_pixels_count_only_where_they_lie(mode):
+    x = np.arange(100, dtype=np.float32).reshape(1, 1, 10, 10)
+    x[0, 0, 9, 9], x[0, 0, 8, 0] = np.inf, np.nan
+    inputs = {"x": x, "rois": np.float32([[1, 1, 5, 5]]), "batch": np.zeros(1, np.int64)}
+    content = one_node("RoiAlign", inputs, ["y"], mode=mode, output_height=3, output_width=2)
+    (result,) = run_here(content, inputs)
+    assert np.isfinite(result).all()
+    found = InferenceSession(content).run(None, inputs)[0]
+    np.testing.assert_allclose(found, result, rtol=1e-6)

@@ -339,3 +339,10 @@ def test_sizes_beyond_what_float32_holds_stay_exact(size: int, factor: float, wa
 def test_evaluation_keeps_a_size_beyond_float32() -> None:
     x = np.zeros(2**24 + 1, np.uint8)
     assert run("Resize", x, None, np.float32([1]), mode="nearest").shape == x.shape
+
+
+@pytest.mark.parametrize("size", [2**48 + 1, 2**63 - 1])
+def test_sizes_that_nobody_has_memory_for(size: int) -> None:
+    x, sizes = np.ones((1, 2), np.float32), np.int64([1, size])
+    with pytest.raises(EvaluationError, match="too large"):
+        run("Resize", x, None, None, sizes)

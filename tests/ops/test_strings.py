@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from sardonyx.errors import EvaluationError, InferenceError
+from sardonyx.errors import EvaluationError, InferenceError, SardonyxError
 from tests.ops.direct import inferred, run
 from tests.ops.one_node import one_node, run_here, run_there, same
 
@@ -136,3 +136,11 @@ def test_tfidf_shapes() -> None:
     assert inferred(text.replace("SHAPE", "m")) == ["float[5]"]
     with pytest.raises(InferenceError, match="rows of tokens"):
         inferred(text.replace("SHAPE", "1,2,3"))
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 2), (-1000, 2), (3, 2)])
+def test_grams_of_no_tokens(least: int, most: int) -> None:
+    x = np.zeros((1, 4), np.int32)
+    with pytest.raises(SardonyxError, match=f"no n-gram has {least} to {most} tokens"):
+        run("TfIdfVectorizer", x, mode="TF", max_skip_count=0, min_gram_length=least,
+            max_gram_length=most, ngram_counts=[0], ngram_indexes=[0], pool_int64s=[1])  # fmt: skip

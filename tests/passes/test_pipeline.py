@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from sardonyx.errors import InputError, UnsupportedError
+from sardonyx.errors import EvaluationError, InputError, UnsupportedError
 from sardonyx.format.load import load_text
 from sardonyx.format.save import to_bytes
 from sardonyx.ops.evaluate import evaluate
 from sardonyx.passes.options import Options
 from sardonyx.passes.pipeline import LEVELS, PORTABLE, optimize, run_pipeline, simplify
+from sardonyx.runtime import InferenceSession
 from tests.passes.cases import model_of, operators, same, weights
 
 CHAIN = """s = Shape(x) n = Gather(s, zero) u = Unsqueeze(n, axes) t = Concat<axis=0>(u, rest)
@@ -161,3 +162,16 @@ def test_numbers_are_the_same_bit_for_bit_where_nothing_is_joined() -> None:
     model = model_of("(float[n,6] x) => (float[n,2,3] y)", CHAIN, *CONSTANTS)
     feeds = {"x": np.arange(12, dtype=np.float32).reshape(2, 6) / 7}
     np.testing.assert_array_equal(evaluate(model, feeds)[0], evaluate(simplify(model), feeds)[0])
+
+
+def test_what_breaks_an_operators_rules_is_not_hidden() -> None:
+    body = "s = Mul(x, x) m = ReduceMean<keepdims=1>(s, a) b = Add(m, e) r = Sqrt(b) y = Div(x, r)"
+    model = model_of("(float[n,4] x) => (float[n,4] y)", body, "int64[1] a = {-1}",
+                     "uint8[1] e = {0}")  # fmt: skip
+    small = simplify(model)
+    assert [node.op_type for node in small.graph.nodes] == ["Mul", "ReduceMean", "Add", "Sqrt",
+                                                            "Div"]  # fmt: skip
+    feeds = {"x": np.ones((2, 4), np.float32)}
+    for provider in ("CPUExecutionProvider", "ReferenceExecutionProvider"):
+        with pytest.raises(EvaluationError, match="inputs must have one element type"):
+            InferenceSession(small, providers=[provider]).run(None, feeds)

@@ -8,6 +8,7 @@ from sardonyx.compiler.lowerings import (
     determinant,
     einsum,
     features,
+    folding,
     forest,
     fused,
     group_attention,
@@ -39,6 +40,7 @@ MODULES = (
     quantization, scattering, features, forest, sliding, recurrent, ordering, choosing,
     suppression, training, signal, tokens, state_attention, regions, determinant, fused, attention,
     group_attention, integer_products, products, quantized_elements, losses, bit_products,
+    folding,
 )  # fmt: skip
 LOWERINGS: Lowerings = {
     key: lowering for module in MODULES for key, lowering in module.LOWERINGS.items()

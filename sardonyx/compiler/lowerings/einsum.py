@@ -3,7 +3,9 @@
 from sardonyx.compiler.forms import (
     Axis,
     Form,
+    NotLowered,
     View,
+    expand,
     fold,
     reshape,
     squeeze,
@@ -11,7 +13,7 @@ from sardonyx.compiler.forms import (
 )
 from sardonyx.compiler.lowerings.contraction import matrix_product
 from sardonyx.compiler.lowerings.request import Lowerings, Request
-from sardonyx.dims import Size, product
+from sardonyx.dims import Size, broadcast, product
 from sardonyx.ops.einsum import Equation
 
 _DOTS = "..."
@@ -82,10 +84,10 @@ def _pair(
     y, right = _summed(y, right, later | set(left))
     sizes = dict(zip(left, x.shape, strict=True))
     for letter, size in zip(right, y.shape, strict=True):
-        if letter in sizes:
-            sizes[letter] = request.agree(sizes[letter], size)
-        else:
-            sizes[letter] = size
+        together = broadcast(sizes.get(letter, size), size)
+        if together is None:
+            raise NotLowered(f"sizes {sizes[letter]} and {size} do not agree")
+        sizes[letter] = together
     batch = [letter for letter in left if letter in right and letter in later]
     inner = [letter for letter in left if letter in right and letter not in later]
     rows = [letter for letter in left if letter not in right]
@@ -93,8 +95,10 @@ def _pair(
 
     def matrix(form: Form, letters: str, first: list[str], second: list[str]) -> Form:
         turned = transpose(form, [letters.index(letter) for letter in (*batch, *first, *second)])
+        lead = turned.shape[: len(batch)]
+        whole = expand(turned, [*lead, *(sizes[letter] for letter in (*first, *second))])
         ends = [product([sizes[letter] for letter in part]) for part in (first, second)]
-        return reshape(turned, [*(sizes[letter] for letter in batch), *ends])
+        return reshape(whole, [*lead, *ends])
 
     made = matrix_product(request, matrix(x, left, rows, inner), matrix(y, right, inner, columns))
     shape: list[Size] = [sizes[letter] for letter in (*batch, *rows, *columns)]

@@ -78,7 +78,7 @@ def clip(request: Request, x: Form, low: Form | None = None, high: Form | None =
 def power(request: Request, x: Form, y: Form) -> Form:
     """x ** y; the usual exponents without a logarithm."""
     if not x.dtype.is_float:
-        return cast(power_of(cast(x, DataType.DOUBLE), y), x.dtype)
+        return convert(power_of(cast(x, DataType.DOUBLE), y), x.dtype)
     exponent = request.known(1)
     if exponent is None or exponent.size != 1:
         return power_of(x, y)

@@ -22,7 +22,7 @@ from sardonyx.compiler.forms import (
     unary,
 )
 from sardonyx.compiler.lowerings.request import Lowerings, Request
-from sardonyx.dims import Size
+from sardonyx.dims import Size, minimum
 from sardonyx.dtypes import DataType
 from sardonyx.ops.fact import axis_of
 from sardonyx.ops.interpolate import Line, Method, nearest, neighbours, positions
@@ -134,6 +134,7 @@ def _dynamic(
         factor = float(scales[place]) if scales is not None and by_factor else None
         if factor == 1.0 or (factor is None and shape[axis] == x.shape[axis]):
             continue
+        request.fit(minimum(shape[axis], 1), x.shape[axis])
         places = _places(x.shape[axis], shape[axis], factor, method)
         x = _interpolated(x, axis, _spread(places, axis, len(shape)), method)
     return x
