@@ -10,6 +10,7 @@ import numpy as np
 
 from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Attribute, AttributeType, Node, SparseTensor, Tensor
+from sardonyx.graph.stored_list import StoredList, StoredText
 from sardonyx.ops.signature import REQUIRED, Signature, parse_signature
 
 Hook = Callable[..., Any]
@@ -138,6 +139,8 @@ def plain_value(attribute: Attribute) -> Any:
         case AttributeType.STRING:
             return attribute.text
         case AttributeType.STRINGS:
+            if isinstance(attribute.value, StoredList):
+                return StoredList(StoredText(attribute.value.stored))
             return tuple(str(item, "utf-8", "surrogateescape") for item in attribute.value)
         case AttributeType.TENSOR | AttributeType.SPARSE_TENSOR:
             return attribute.value.numpy()

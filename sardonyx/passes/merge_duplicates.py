@@ -21,6 +21,7 @@ from sardonyx.graph import (
     Tensor,
     Value,
 )
+from sardonyx.graph.stored_list import StoredList
 from sardonyx.passes.remove_dead import drop_constants
 from sardonyx.passes.repeats import least_core, repeats
 from sardonyx.passes.unit import Unit, is_operator
@@ -108,7 +109,8 @@ def _key(attribute: Attribute) -> Hashable:
         return id(attribute)
     if attribute.type == AttributeType.FLOAT:
         return (attribute.reference, repr(value))
-    return (attribute.type, attribute.reference, value)
+    stored = value.stored if isinstance(value, StoredList) else value
+    return (attribute.type, attribute.reference, stored)
 
 
 def _merge_constants(unit: Unit, graph: Graph) -> bool:
