@@ -10,7 +10,7 @@ from sardonyx.format.storage import ExternalData, RawData
 from sardonyx.format.wire import Buffer
 from sardonyx.graph import ArrayData, Tensor
 
-LARGE = 1 << 16
+LARGE = 1 << 14
 """Bytes from which on it is worth while to give memory back."""
 
 

@@ -70,7 +70,7 @@ from sardonyx.graph import (
 from sardonyx.graph.stored_list import StoredList
 from sardonyx.graph.tensor import encode_string
 
-_JOIN_BELOW = 1 << 16
+_JOIN_BELOW = 1 << 12
 """Pieces up to this size are copied together; larger ones are passed on as they are."""
 
 

@@ -32,10 +32,7 @@ def disband(model: "Model") -> None:
     The model and everything in it are unusable afterwards.
     """
     for graph in list(model.graphs()):
-        for node in list(graph.nodes):
-            graph.nodes.remove(node, safe=False)
-            node.inputs = node.outputs = ()
-            node.attributes.clear()
+        graph.nodes.disband()
         graph.inputs, graph.initializers, graph.declared = [], [], {}
         graph.outputs.clear()
         graph.owner = None

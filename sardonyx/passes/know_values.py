@@ -70,13 +70,13 @@ class Knowledge:
         formals = set() if model.graph is None else set(model.graph.inputs)
         read = [value for value in dict.fromkeys(item for node in nodes for item in node.inputs)
                 if value is not None and value not in made]  # fmt: skip
-        makers = {value: value.producer for value in read}
-        sources = dict.fromkeys(node for node in makers.values() if node and not node.inputs)
+        sources = dict.fromkeys(value.producer for value in read
+                                if value.producer and not value.producer.inputs)  # fmt: skip
         for value in read:
-            if makers[value] in sources:
+            if value.producer in sources:
                 continue
             copy = values[value] = Value(value.name, self._declared(value), value.tensor)
-            constant = value.tensor is not None and value not in formals
+            constant = value.tensor is not None and not (value in formals or value in self.facts)
             (graph.initializers if constant else graph.inputs).append(copy)
         for node in (*sources, *nodes):
             graph.nodes.append(clone_node(node, values))
@@ -96,7 +96,9 @@ class Knowledge:
 
     def _declared(self, value: Value) -> Type | None:
         fact = self.facts.get(value)
-        return value.declared if fact is None or value.declared else to_type(fact, HIDDEN)
+        if fact is None or value.declared is not None or value.tensor is not None:
+            return value.declared
+        return to_type(fact, HIDDEN)
 
     def _inference(self, model: Model, known: dict[Value, Fact]) -> "_Continued":
         inference = _Continued(model, self._catalog, known, self._made_up)

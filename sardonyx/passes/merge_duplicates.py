@@ -138,7 +138,8 @@ def _sample(tensor: Tensor) -> Hashable:
     array = tensor.numpy()
     if array.dtype == object:
         return tuple(array.reshape(-1).tolist()) if array.size < 100 else id(tensor)
-    ends = (array.flat[:ENDS].tobytes(), array.flat[-ENDS:].tobytes())
+    flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
+    ends = (flat[:ENDS].tobytes(), flat[-ENDS:].tobytes())
     let_go_tensor(tensor)
     return ends
 
