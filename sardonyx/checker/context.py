@@ -1,7 +1,7 @@
 """What a check knows while it walks a model: versions, operators, functions, visible names."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sardonyx.checker.findings import Place, Report
 from sardonyx.format.wire import BYTES, WireError, fields
@@ -9,6 +9,7 @@ from sardonyx.graph import AttributeType, Function, FunctionKey, Value
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.fact import from_type
 from sardonyx.ops.infer import type_string
+from sardonyx.record import record
 
 DEEPEST = 100
 """How many graphs may lie inside one another; a file holds a third of that."""
@@ -20,7 +21,7 @@ def declared_type(value: Value) -> str | None:
     return None if type_ is None else type_string(from_type(type_))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interface:
     """What callers of a function, and references inside it, must know of the function."""
 
@@ -41,7 +42,7 @@ class Interface:
         return cls(function.name, len(graph.inputs), len(graph.outputs), required, attributes)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Context:
     """What holds for the nodes of one graph, and where findings go."""
 

@@ -1,9 +1,9 @@
 """Every rule the checker knows, in one table: its name, how bad a breach is, and the remedy."""
 
-from dataclasses import dataclass
+from sardonyx.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     """A rule: what to do where it is broken, and whether that is merely a warning."""
 

@@ -4,7 +4,6 @@ values. Known by the kinds of forms alone, so that every spelling of it gets the
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sardonyx.compiler.forms import (
     Contraction,
@@ -17,12 +16,13 @@ from sardonyx.compiler.forms import (
 )
 from sardonyx.dims import product
 from sardonyx.dtypes import DataType
+from sardonyx.record import entity
 
 LARGEST_HEAD = 512
 """Elements of a head, which a task keeps for each of its queries."""
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Attention:
     """`weights(scores) @ values`, where scores are maps of a product of queries and keys.
 

@@ -1,7 +1,6 @@
 """Subgraphs of control flow as programs of their own."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ from sardonyx.ops.catalog import NEWEST_OPSETS
 from sardonyx.ops.evaluate import Evaluator, Observe
 from sardonyx.ops.fact import Fact, to_type
 from sardonyx.passes.pipeline import optimize
+from sardonyx.record import entity
 
 
 class Runnable(Protocol):
@@ -30,7 +30,7 @@ MOST_SHAPES = 4
 Shape = tuple[int | None, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Body:
     """A subgraph's programs; what it captures is fed after its own inputs.
 

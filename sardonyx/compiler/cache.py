@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from logging import getLogger
 from pathlib import Path
@@ -22,6 +21,7 @@ from sardonyx.compiler.image import Image, Wanted
 from sardonyx.compiler.image_file import read_image, write_image
 from sardonyx.compiler.private_folder import PrivateFolder
 from sardonyx.errors import FormatError
+from sardonyx.record import record
 
 DEFAULT_LIMIT = 2 << 30
 """Bytes that all images together may take."""
@@ -36,7 +36,7 @@ _OLD = 3600.0
 _log = getLogger("sardonyx")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """An image on disk: its name, the model it was made from, its bytes, when it was last used."""
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sardonyx.compiler.build import Built, Step, build_steps
-from sardonyx.compiler.emit_pool import emit_pool
 from sardonyx.compiler.emit_program import Assembly
 from sardonyx.compiler.expand import lower_model
 from sardonyx.compiler.forms import Form, Source
@@ -79,12 +78,12 @@ def compile_image(
         tables = writer.tables(target)
         graph = to_bytes(writer.remainder())
         constants = tuple(made_early(map(stored_constant, numbering.constants)))
-        objects = assembly.finish()
+        objects, sharing = assembly.finish(), assembly.sharing()
     return Image(
         model=name,
         tables=tables,
         code=tuple(objects),
-        pool=emit_pool(),
+        pool=sharing,
         graph=graph,
         rows=tuple(built.explain(evaluator.graph, lowered)),
         constants=constants,

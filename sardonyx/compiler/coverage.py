@@ -1,7 +1,6 @@
 """Which operators run as native code, and why the others do not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -16,6 +15,7 @@ from sardonyx.graph.clone import clone_model
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.passes.pipeline import CLEAN, run_pipeline
+from sardonyx.record import record
 
 _STAYS = {
     "strings have no place in kernels": """
@@ -41,7 +41,7 @@ _STAYS = {
 RARE = "it is rare, and its reference is fast enough so far"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NativeForm:
     """How an operator runs: `kernels`, its `function`'s body, or its `reference` for a reason."""
 
@@ -108,7 +108,7 @@ def fallbacks(model: Model, feeds: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted({node.op_type for node in nodes}))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OfficialCases:
     """What was recorded of the official node cases: whose they are, how many there are, and the
     operators that run their reference in those that do not run natively from end to end."""

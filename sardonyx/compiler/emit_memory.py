@@ -1,13 +1,13 @@
 """Memory that a kernel's tasks keep to themselves: taken when a function begins, and given back."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_math import declare
 from sardonyx.compiler.emit_values import I64
 from sardonyx.loops.nodes import Kernel, Local, walk
+from sardonyx.record import record
 
 POINTER = ir.IntType(8).as_pointer()
 LINE = 64
@@ -16,7 +16,7 @@ LARGEST = 1 << 62
 """Bytes that nobody has."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Taken:
     """One block for all that a kernel keeps, and the address of each part."""
 

@@ -10,7 +10,6 @@ Who waits spins for a moment, then sleeps; a worker that finds itself on the cal
 leaves for another, since there they would only hold up each other.
 """
 
-from dataclasses import dataclass
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -19,9 +18,10 @@ from sardonyx.compiler.forks import FORKS
 from sardonyx.compiler.pool_record import SLOTS
 from sardonyx.compiler.processors import MACHINE, SHARES
 from sardonyx.compiler.relocations import MACHINES
+from sardonyx.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dialect:
     """What differs among processors: the text that says it in LLVM's words."""
 

@@ -4,17 +4,21 @@ A segment fills its frame (addresses and sizes for every call) and then runs its
 takes a piece of a call does not change what it computes, so results do not depend on threads.
 """
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from sys import getswitchinterval, setswitchinterval
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_engine import Compilation
 from sardonyx.compiler.emit_loops import emit_kernel
+from sardonyx.compiler.emit_pool import emit_pool
 from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.targets import Target
 from sardonyx.loops import Kernel
 from sardonyx.loops.verify import verify
+
+Made = TypeVar("Made")
 
 _RUN = r"""
 ; %record: team, frame, addresses, bases, offsets, number of slots, calls, their number.
@@ -127,6 +131,7 @@ class Assembly:
         self._machines: list[Any] = []
         self._switching = getswitchinterval()
         self._waiting: list[tuple[Future[None], Compilation]] = []
+        self._sharing = self._submit(emit_pool)
 
     def __enter__(self) -> Self:
         if self._switching > SWITCHING:
@@ -160,13 +165,19 @@ class Assembly:
                 waiting.result()
         return [compilation.result() for _, compilation in self._waiting]
 
+    def sharing(self) -> bytes:
+        """Object code of the functions that share work among threads."""
+        return emit_pool() if self._sharing.cancel() else self._sharing.result()
+
     def _start(self) -> None:
         """Begin to compile what was added since the last time."""
         text, self._module, self._tail = str(self._module) + self._tail, ir.Module("program"), ""
         self._values = 0
         compilation = Compilation(text, self._target, self._machines)
+        self._waiting.append((self._submit(compilation.run), compilation))
+
+    def _submit(self, work: Callable[[], Made]) -> Future[Made]:
         try:
-            waiting = self._pool.submit(compilation.run)
+            return self._pool.submit(work)
         except RuntimeError:  # the interpreter is about to end and starts no more threads
-            waiting = Future()
-        self._waiting.append((waiting, compilation))
+            return Future()

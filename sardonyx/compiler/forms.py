@@ -9,7 +9,6 @@
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
 from sardonyx.loops.nodes import RELATIONS, Buffer, Kernel
 from sardonyx.ops.fact import axis_of
+from sardonyx.record import entity, record
 
 EXPENSIVE = frozenset({
     "exp", "log", "tanh", "erf", "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
@@ -32,7 +32,7 @@ class NotLowered(SardonyxError):  # noqa: N818 - not an error: the reference tak
     """An operator has no native form here; the message says why."""
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Form:
     """A tensor to be computed. Arithmetic on forms makes more of them, under broadcasting."""
 
@@ -75,7 +75,7 @@ class Form:
 Operand = Form | int | float
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Source(Form):
     """A value that is already there: an input, a constant, or what a fallback made."""
 
@@ -85,14 +85,14 @@ class Source(Form):
     """What a constant was computed from, where that takes less memory."""
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Number(Form):
     """One number, a constant or a size that is known when the program runs."""
 
     number: float | int | bool | Expression
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Axis:
     """Where an axis of a view's source is read: `start + step * index[axis]`, or at `start`."""
 
@@ -101,7 +101,7 @@ class Axis:
     step: Size = 1
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class View(Form):
     """Elements of a source at indices that are affine in this form's own."""
 
@@ -113,7 +113,7 @@ class View(Form):
         return (self.source,)
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Reshape(Form):
     """The elements of a source, in the same order, in another shape."""
 
@@ -124,7 +124,7 @@ class Reshape(Form):
         return (self.source,)
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Map(Form):
     """A function of the kernel language, `select`, `cast` or `bits`, of elements."""
 
@@ -136,7 +136,7 @@ class Map(Form):
         return self.arguments
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Scaled(Map):
     """A map that is `(level - zero) * scale`, of a byte and an int32 or no zero."""
 
@@ -145,14 +145,14 @@ class Scaled(Map):
     zero: Form | None
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Iota(Form):
     """The index along an axis, as an int64."""
 
     axis: int
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Take(Form):
     """Elements of a source at computed indices, an int64 form for each of its axes.
 
@@ -168,7 +168,7 @@ class Take(Form):
         return (self.source, *self.indices)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Room:
     """Memory that a routine fills: one of its results, or only for itself."""
 
@@ -176,7 +176,7 @@ class Room:
     dtype: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Memories:
     """What a routine works on: its arguments, its results, its scratch, and a report.
 
@@ -191,7 +191,7 @@ class Memories:
     lanes: int
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Routine:
     """Kernels of an operator's own, over arguments in memory.
 
@@ -206,7 +206,7 @@ class Routine:
     scratch: tuple[Room, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Result(Form):
     """One of the tensors that a routine makes."""
 
@@ -218,7 +218,7 @@ class Result(Form):
         return self.routine.arguments
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Fold(Form):
     """Elements combined along axes; an empty sum is `initial`."""
 
@@ -232,7 +232,7 @@ class Fold(Form):
         return (self.argument,)
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Contraction(Form):
     """Matrix products: [batch..., M, K] by [batch..., K, N]; batch axes of size 1 are repeated."""
 
@@ -245,7 +245,7 @@ class Contraction(Form):
         return self.left, self.right
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Convolution(Form):
     """Sliding products over spatial axes: [N, C, ...] by [M, C / groups, ...]."""
 
@@ -266,7 +266,7 @@ class Convolution(Form):
         return (self.image, self.weights, *(() if self.zero is None else (self.zero,)))
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Window(Form):
     """Elements combined in a window that slides over spatial axes; outside lies `initial`."""
 
@@ -283,7 +283,7 @@ class Window(Form):
         return (self.image,)
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Gather(Form):
     """Slices of a table along an axis, chosen by indices; negative ones count from the end."""
 
@@ -296,7 +296,7 @@ class Gather(Form):
         return self.table, self.indices
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Join(Form):
     """Parts one after another along an axis."""
 
@@ -308,7 +308,7 @@ class Join(Form):
         return self.parts
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Trim:
     """A tensor whose size along an axis only a run tells: the first `count[0]` of `whole`."""
 

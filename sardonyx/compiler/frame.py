@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.compiler.build import Step
@@ -16,6 +15,7 @@ from sardonyx.compiler.sizes import Code
 from sardonyx.compiler.waves import Wave
 from sardonyx.dims import Size, product
 from sardonyx.loops.nodes import substitute, symbols
+from sardonyx.record import record
 
 SMALLEST_SHARED_WORK = 1 << 17
 """Elementary operations below which waking threads costs more than it saves."""
@@ -23,7 +23,7 @@ TYPICAL_SIZE = 128
 """What a size that is not known is taken for where the arena's arrangement is chosen."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Slot:
     """Which address a slot is relative to, and the number or name of what is added."""
 

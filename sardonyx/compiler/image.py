@@ -1,7 +1,7 @@
 """A compiled program as plain data: all that its runs need, and nothing of how it was made."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.dtypes import data_type
+from sardonyx.record import entity, record
 
 NOTHING, ARENA, FIRST_INPUT = 0, 1, 2
 """Places in a run's table of addresses: zero, the arena, then inputs, outputs and constants."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Checks:
     """Sizes that must be equal: source that finds the first that are not, and each pair's text."""
 
@@ -24,7 +25,7 @@ class Checks:
     texts: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Told:
     """What the shape of an array tells: sizes by their numbers, and what others must be."""
 
@@ -38,7 +39,7 @@ class Told:
     """An axis, and the source of its size with the numbers of the sizes that needs."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fed:
     """An input: the array it becomes, and the constant that stands for it where it is not fed."""
 
@@ -48,7 +49,7 @@ class Fed:
     fixed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WaveImage:
     """Calls from `first` up to `end`, which may run for `images` of a batch at a time."""
 
@@ -65,7 +66,7 @@ class WaveImage:
     """Slots of what only these calls use: room for a few images will do."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SegmentImage:
     """Calls of kernels that run without anything between them.
 
@@ -94,7 +95,7 @@ class SegmentImage:
     waves: tuple[WaveImage, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReferenceImage:
     """A node that runs its reference: what it reads and makes, by numbers of arrays."""
 
@@ -105,7 +106,7 @@ class ReferenceImage:
     checks: Checks | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CutImage:
     """An array that is the first `count[0]` elements of `whole` along an axis."""
 
@@ -117,7 +118,7 @@ class CutImage:
     checks: Checks | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tables:
     """The program without its code and constants."""
 
@@ -141,7 +142,7 @@ Row = tuple[str, str, str, tuple[str, ...], str]
 """Of one node: its place, its operator, its kernel, the nodes together with it, a reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wanted:
     """In the place of an image: inputs whose contents decide about a program, and all names."""
 
@@ -152,7 +153,7 @@ class Wanted:
     constants: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@entity
 class Unmade:
     """A constant that is made when it is written down: together they may be as large as a model."""
 
@@ -191,7 +192,7 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Image:
     """A compiled program; `graph` holds its inputs, outputs and nodes without kernels, as bytes."""
 

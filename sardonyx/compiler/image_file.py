@@ -12,7 +12,7 @@ import pickle
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, BinaryIO
 
@@ -23,6 +23,7 @@ from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.dtypes import data_type, from_numpy
 from sardonyx.errors import FormatError
 from sardonyx.format.pages import let_go
+from sardonyx.record import record
 
 MAGIC = b"sardonyx image 1\n"
 _LENGTHS = struct.Struct("<QQ32s")
@@ -31,7 +32,7 @@ _SUM = struct.Struct("<I")
 _CHUNK = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Stored:
     """A constant in a file: where it begins behind the head, its element type, its shape."""
 

@@ -32,6 +32,7 @@ from sardonyx.ops.catalog import Catalog, canonical_domain
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.ops.fact import Fact
 from sardonyx.ops.operator import attribute_values
+from sardonyx.record import entity
 
 NATIVE = frozenset({
     DataType.FLOAT, DataType.DOUBLE, DataType.BOOL, DataType.INT8, DataType.UINT8, DataType.INT16,
@@ -44,7 +45,7 @@ LARGEST_FOLDED = 1 << 24
 """Elements of a constant beyond which it is computed when the program runs."""
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Cut:
     """The value `output` is the first `count` elements of `whole` along an axis."""
 

@@ -1,17 +1,17 @@
 """Element types below 16 bits, and rounding to any narrow float once, as maps of bits."""
 
 import math
-from dataclasses import dataclass
 
 from sardonyx.compiler.forms import Form, NotLowered, binary, bits, cast, number, select, unary
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import STORED
+from sardonyx.record import record
 
 MANTISSA, BIAS = 23, 127
 """Of float32."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """A float of a few bits: its fraction's bits, its exponent's bias, its largest code without
     the sign, and the codes of infinity and NaN (without one, NaN becomes -0); `signed_zero` where

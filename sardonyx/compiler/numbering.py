@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,13 @@ from sardonyx.dims import Size, symbol
 from sardonyx.dtypes import from_numpy
 from sardonyx.graph import Value
 from sardonyx.loops import Kernel, kernel_text
+from sardonyx.record import record
 
 EARLY = 64 << 20
 """Bytes of constants that are made while LLVM works; more of them are made one by one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Numbered:
     """The number of a kernel in a program, and what a call gives for its parameters."""
 

@@ -1,12 +1,13 @@
 """Where intermediate results lie: one arena, shared by those that do not live at the same time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from sardonyx.record import record
 
 ALIGNMENT = 64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lifetime:
     """The first and last step at which something must be in memory."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +35,13 @@ from sardonyx.graph import Model, Value
 from sardonyx.graph.collect import collection_paused
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.feeds import check_input
+from sardonyx.record import record
 
 if TYPE_CHECKING:
     from sardonyx.compiler.references import References
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Explanation:
     """What became of one node."""
 
@@ -316,7 +316,7 @@ def _check(sizes: Sizes, checks: Checks | None) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settings:
     """How programs are made: for which target and threads, with which operators and cache."""
 

@@ -1,10 +1,10 @@
 """How addresses are written into object code: a record for each kind, on each machine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from sardonyx.errors import UnsupportedError
+from sardonyx.record import record
 
 
 class Origin(Enum):
@@ -26,7 +26,7 @@ class Way(Enum):
     """The address in the entry."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Relocation:
     """Where a value goes: `width` of its bits, from `shift` on, at the bit `at` of what is there.
 
@@ -66,7 +66,7 @@ class Relocation:
         return word & ~mask | high << self.at | low << 29
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Machine:
     """What object code of a kind of processor needs.
 

@@ -18,6 +18,7 @@ from sardonyx.compiler.threads import Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError
+from sardonyx.record import record
 
 PIECES_EACH = 8
 """Pieces of a call's tasks for each thread, so that a thread that is held up holds up little."""
@@ -46,7 +47,7 @@ class _Arena:
     record_address: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Part:
     """Calls that run one after another, several times where they take a batch in parts."""
 
@@ -81,7 +82,7 @@ class Plan:
                 yield offsets, part.first, part.end
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Native:
     """Addresses of what runs a segment and of a program's kernels, and who shares the work."""
 

@@ -31,6 +31,7 @@ from sardonyx.loops.nodes import (
     walk,
 )
 from sardonyx.loops.rewrite import rebuilt, with_parts
+from sardonyx.record import record
 
 OWN = 2
 """Kernels of a family that keep their numbers."""
@@ -41,7 +42,7 @@ PARAMETER = "%number"
 _NUMBER = re.compile(r"(?<![\w%.])\d+")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class General:
     """A kernel that takes numbers as parameters, and which of those of its first user these are."""
 

@@ -1,11 +1,12 @@
 """What the compiler knows of a processor: one record for each kind."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sardonyx.errors import UnsupportedError
+from sardonyx.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """A processor: its vector lanes of 32 bits, its registers, its caches in bytes.
 

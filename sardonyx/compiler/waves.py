@@ -6,7 +6,6 @@ that has a batch; images lie one after another in memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from sardonyx.compiler.derive import QUOTIENT
@@ -17,6 +16,7 @@ from sardonyx.compiler.separate import leading, separates
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, product, symbol
 from sardonyx.loops.nodes import substitute, symbols
+from sardonyx.record import entity, record
 
 SHARE = 4
 """Times the second cache: what is assumed to stay in caches from one kernel to the next."""
@@ -26,7 +26,7 @@ BALANCE = 12
 """Operations for each byte that is moved, above which memory is not what a processor waits for."""
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Wave:
     """Calls from `first` up to `end` that run for at most `images` of a batch at a time."""
 
@@ -39,7 +39,7 @@ class Wave:
     """Bytes of an image of what others made before, or read afterwards."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Weight:
     """Of a group: its calls, for one image bytes moved and operations, and bytes of constants."""
 

@@ -5,8 +5,9 @@ default; `|` before the name puts the field into its message's oneof. Nested mes
 `Outer.Inner`.
 """
 
-from dataclasses import dataclass
 from functools import cache
+
+from sardonyx.record import record
 
 IR_VERSION = 14
 """The newest IR version this package knows every field of."""
@@ -240,7 +241,7 @@ _ENUMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Field:
     """One field of a message; `kind` is a scalar name, a message name or an enumeration name."""
 
@@ -252,7 +253,7 @@ class Field:
     oneof: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Message:
     """One message: its fields in declaration order."""
 

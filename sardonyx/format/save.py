@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import sha1
 from logging import getLogger
 from pathlib import Path
@@ -24,6 +23,7 @@ from sardonyx.format.storage import (
 from sardonyx.format.wire import Buffer
 from sardonyx.format.write import Pieces, array_bytes, write_model, write_tensor
 from sardonyx.graph import ArrayData, Data, Model, Tensor
+from sardonyx.record import record
 
 LARGEST_MESSAGE = 2**31 - 1
 """Protobuf's limit: no reader accepts a larger single file."""
@@ -33,7 +33,7 @@ ALIGNMENT = 4096
 _log = getLogger("sardonyx")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExternalOptions:
     """How weights are put beside the model: `location` is a file, or a folder if it ends in `/`."""
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from sardonyx.dtypes import DataType, unpack
 from sardonyx.errors import ExternalDataError, FormatError, TensorError
 from sardonyx.format.wire import Buffer, WireError, count_varints, decode_varints
 from sardonyx.graph import Tensor
+from sardonyx.record import record
 
 FLOAT_DATA, INT32_DATA, STRING_DATA, INT64_DATA, RAW_DATA, DOUBLE_DATA, UINT64_DATA = (
     4,
@@ -31,7 +32,7 @@ _FIELD_NUMBERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RawData:
     """Elements as little-endian bytes, those below a byte packed; usually in the mapped file."""
 
@@ -46,12 +47,12 @@ class RawData:
         return len(self.buffer)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EmbeddedData(RawData):
     """Elements that lay in another file and are now in this one, which is said in so many words."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PackedData:
     """Elements in one of the typed fields, as that field's packed encoding."""
 
@@ -77,7 +78,7 @@ class PackedData:
         return len(self.buffer)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StringData:
     """Strings that are still in the tensor's message: `load` reads them."""
 
@@ -99,7 +100,7 @@ class StringData:
         return self.size
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NoData:
     """No data field at all: right for a tensor without elements only."""
 
@@ -113,7 +114,7 @@ class NoData:
         return 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExternalData:
     """Elements in another file: its `entries` as the model gives them, and `open` to get a slice.
 

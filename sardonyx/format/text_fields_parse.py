@@ -1,7 +1,6 @@
 """Reading `@{...}`: fields in protobuf's text format, set on the message they follow."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -9,6 +8,7 @@ from google.protobuf.message import DecodeError
 from sardonyx.format.fields import Field, enums, messages
 from sardonyx.format.text_fields import fields_of
 from sardonyx.format.text_lexer import Kind, Scanner
+from sardonyx.record import record
 
 _QUOTED = re.compile(r""""((?:[^"\\]++|\\.)*+)"|'((?:[^'\\]++|\\.)*+)'""", re.DOTALL)
 _ESCAPED = re.compile(rb"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
@@ -32,7 +32,7 @@ _INTEGERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Annotation:
     """What `@{...}` says beyond the fields it sets."""
 

@@ -6,12 +6,12 @@ variables begin with `%`, which no model's symbol does.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType
+from sardonyx.record import record
 
 FLOAT_UNARY = frozenset({
     "neg", "abs", "sqrt", "rsqrt", "reciprocal", "exp", "log", "tanh", "erf", "sigmoid", "floor",
@@ -38,7 +38,7 @@ STORED = frozenset({
 """Element types that are only moved, chosen and cast; to compute with them, cast them first."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Buffer:
     """Elements in memory, at `sum(index * stride)`; several may describe the same `memory`."""
 
@@ -48,7 +48,7 @@ class Buffer:
     strides: tuple[Size, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Constant:
     """A number or truth value."""
 
@@ -56,14 +56,14 @@ class Constant:
     dtype: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Whole:
     """A size or loop variable as an int64 value."""
 
     size: Size
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Load:
     """An element of a buffer."""
 
@@ -71,7 +71,7 @@ class Load:
     indices: tuple[Size, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pick:
     """An element at indices that are computed, int64 values; 0 where one of them lies outside.
 
@@ -83,7 +83,7 @@ class Pick:
     report: Buffer | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Read:
     """What a register holds."""
 
@@ -92,7 +92,7 @@ class Read:
     indices: tuple[Size, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unary:
     """A function of one value: one of FLOAT_UNARY; `neg`, `abs`, `not` of integers; `not`."""
 
@@ -100,7 +100,7 @@ class Unary:
     operand: "Value"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Binary:
     """A function of two values of one type: of ARITHMETIC, RELATIONS, LOGIC, SHIFTS; or `pow`."""
 
@@ -109,7 +109,7 @@ class Binary:
     right: "Value"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Select:
     """`then` where the condition holds, else `other`; both are computed."""
 
@@ -118,7 +118,7 @@ class Select:
     other: "Value"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cast:
     """A value as another element type; floats are truncated to integers."""
 
@@ -126,7 +126,7 @@ class Cast:
     dtype: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bits:
     """The bits of a value as another element type that takes as many bytes."""
 
@@ -134,7 +134,7 @@ class Bits:
     dtype: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dot:
     """The sum of the products of two int32's parts, as a `dtype`.
 
@@ -163,7 +163,7 @@ class Kind(Enum):
     """Around a vector loop of as many iterations, which copies an element: a square is turned."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loop:
     """The body for `index` from 0 to `extent` - 1."""
 
@@ -173,7 +173,7 @@ class Loop:
     kind: Kind = Kind.SERIAL
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Guard:
     """The body where `left < right`."""
 
@@ -182,7 +182,7 @@ class Guard:
     body: tuple["Statement", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Let:
     """Gives an integer value a name that indices may use."""
 
@@ -190,7 +190,7 @@ class Let:
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Register:
     """Accumulators that hold `initial` from here on; the last axis lies across lanes if `lanes`."""
 
@@ -201,7 +201,7 @@ class Register:
     lanes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Local:
     """Memory of a task's own from here on, without gaps; what it holds at first is not defined."""
 
@@ -210,7 +210,7 @@ class Local:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Update:
     """A register takes in a value: `register = combine(register, value)`."""
 
@@ -220,7 +220,7 @@ class Update:
     indices: tuple[Size, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Store:
     """Writes an element of a buffer."""
 
@@ -232,7 +232,7 @@ class Store:
 Statement = Loop | Guard | Let | Register | Local | Update | Store
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kernel:
     """A function of memories and parameters.
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from logging import getLogger
 from typing import Literal
 
@@ -17,6 +16,7 @@ from sardonyx.ops.operator import Hook, Operator, as_outputs, attribute_values
 from sardonyx.ops.replace import replace_node
 from sardonyx.ops.signature import Signature
 from sardonyx.ops.widen import Types, widen
+from sardonyx.record import record
 
 _log = getLogger("sardonyx")
 TypeRule = Literal["strict", "keep"]
@@ -25,7 +25,7 @@ Failed = Callable[[Node, SardonyxError], None]
 """Told of a node that cannot be converted, and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Blocker:
     """One reason why a model cannot be converted, with the lowest opset it does not hold for."""
 
@@ -284,7 +284,7 @@ def _declared_types(model: Model, operators: Catalog) -> Iterator[Types]:
             value.declared = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Step:
     """One version down: to `opset`, in which the operators `changed` are older than before."""
 

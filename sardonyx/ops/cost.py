@@ -1,18 +1,18 @@
 """How much arithmetic a model does: floating-point operations of its products, from shapes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from sardonyx.dims import Expression, Size, product
 from sardonyx.graph import Model, Node, Value
 from sardonyx.ops.catalog import canonical_domain
 from sardonyx.ops.fact import Fact, Sizes
 from sardonyx.ops.infer import infer_facts
+from sardonyx.record import record
 
 Shapes = list[Sizes | None]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cost:
     """The arithmetic of one node: `flops` is None where its shapes are not known."""
 

@@ -1,12 +1,12 @@
 """Which operators are known, and what is known of each."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from sardonyx.ops.catalog import Catalog, standard
+from sardonyx.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OperatorCoverage:
     """One operator: its versions, and which hooks it has."""
 
@@ -18,7 +18,7 @@ class OperatorCoverage:
     function: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DomainCoverage:
     """The operators of one domain, counted."""
 

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,12 +11,13 @@ from sardonyx.ops.bfloat16 import through_float
 from sardonyx.ops.fact import Fact, Sizes, broadcast, same_size, tensor, unknown
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array, narrow, widen
+from sardonyx.record import record
 
 _ELLIPSIS = "..."
 _TERM = re.compile(r"[A-Za-z]*(?:\.\.\.[A-Za-z]*)?")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Equation:
     """An equation in explicit form: one term for each operand, and the output's."""
 

@@ -1,7 +1,6 @@
 """Run a model with each operator's reference: the meaning of a model, one node after another."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -25,12 +24,13 @@ from sardonyx.ops.fact import tensor
 from sardonyx.ops.feeds import check_input
 from sardonyx.ops.operator import as_outputs, attribute_values, takes_context
 from sardonyx.ops.tolerate import unite_constants
+from sardonyx.record import record
 
 Observe = Callable[[Value, Any], None]
 """Told of a value, and what it is in this run."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Context:
     """What `reference` may ask for beyond its inputs."""
 

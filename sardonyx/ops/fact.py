@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError
 from sardonyx.graph import Dimension, OptionalType, SequenceType, TensorType, Type
 from sardonyx.graph.types import element_text
+from sardonyx.record import entity
 
 Sizes = tuple[Size | None, ...]
 """A shape in inference: numbers, symbolic sizes, and None for what is unknown."""
@@ -27,7 +28,7 @@ ASSUMED: ContextVar[Assumptions | None] = ContextVar("ASSUMED", default=None)
 """Where hooks of operators note what they take for granted, while somebody listens."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@entity
 class Fact:
     """What is known of one value.
 

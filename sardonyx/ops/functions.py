@@ -1,7 +1,6 @@
 """Operators that ONNX defines as functions, and their bodies out of other operators."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,6 +11,7 @@ from sardonyx.ops.catalog import NEWEST_OPSETS, canonical_domain, standard
 from sardonyx.ops.convert import function_results
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.signature import Formal, Signature
+from sardonyx.record import record
 
 _TABLE = """
 AffineGrid 20
@@ -68,7 +68,7 @@ ai.onnx.preview.FlexAttention 1!
 others, `!` that the body depends on a node's attributes and types."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Definition:
     """How a version of an operator is a function: from which opsets on, and on what it depends."""
 

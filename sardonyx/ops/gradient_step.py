@@ -1,7 +1,6 @@
 """What a rule of differentiation is given, and what rules share."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,10 @@ from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Node, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.fact import Fact, Sizes
+from sardonyx.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One node on the way back from outputs to inputs."""
 

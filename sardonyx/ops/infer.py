@@ -1,7 +1,7 @@
 """Infer types, shapes and small values through a model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,12 +25,13 @@ from sardonyx.ops.fact import (
     to_type,
 )
 from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
+from sardonyx.record import record
 
 LARGEST_SIZE = 2**63 - 1
 """The largest size a type can declare."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InferContext:
     """What `infer` may ask for beyond its inputs: the number of outputs, and subgraphs."""
 

@@ -2,13 +2,13 @@
 """Resampling of a tensor along one dimension: where output positions lie, and the weights there."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sardonyx.errors import EvaluationError
 from sardonyx.ops.precision import Array
+from sardonyx.record import record
 
 COORDINATE_MODES = (
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
@@ -18,7 +18,7 @@ NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 MODES = ("nearest", "linear", "cubic")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Line:
     """One dimension to resample: its size, the size it gets, and the part of it to take.
 
@@ -37,7 +37,7 @@ class Line:
         return self.size == self.result and self.scale == 1 and self.region == (0, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Method:
     """How to resample: an operator's attributes."""
 

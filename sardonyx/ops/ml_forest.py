@@ -1,7 +1,6 @@
 """Ensembles of decision trees as arrays, walked for all rows and trees at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from sardonyx.errors import EvaluationError
 from sardonyx.ops.ml_scores import rows
 from sardonyx.ops.precision import Array, widen
+from sardonyx.record import record
 
 LEAF, MEMBER = -1, 6
 _COMPARISONS = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal)
@@ -27,7 +27,7 @@ _BLOCK = 1 << 21
 """Rows are taken so many at a time that rows * trees * targets stays about this."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Forest:
     """All nodes of all trees. `yes` and `no` are the next node's index; a leaf's are its own.
 

@@ -2,7 +2,6 @@
 """Text generation: greedy search, sampling and beam search around a model given as subgraphs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,13 @@ from sardonyx.ops.ms_generation_model import DecoderOnly, EncoderDecoder, Langua
 from sardonyx.ops.ms_text import block_repeats
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array
+from sardonyx.record import record
 
 LOWEST = np.finfo(np.float32).min
 """The score of a token that must not come next."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rules:
     """What may come next, apart from what the model says."""
 

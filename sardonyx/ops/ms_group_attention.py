@@ -1,7 +1,6 @@
 # mypy: disable-error-code="misc, no-any-return"
 """Attention in which groups of query heads share keys, and the rotation that goes with it."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -16,6 +15,7 @@ from sardonyx.ops.ms_attention_math import merge_heads, rotate, split_heads
 from sardonyx.ops.ms_normalization import normalize
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array, widen
+from sardonyx.record import record
 
 
 class RotaryEmbedding(Operator):
@@ -57,7 +57,7 @@ class RotaryEmbedding(Operator):
         return (merge_heads(turned) if x.ndim == 3 else turned).astype(x.dtype)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Store:
     """How keys or values are kept from one step to the next: as they are, or quantized."""
 
@@ -97,7 +97,7 @@ class _Store:
         return wide.reshape(()) if wide.size == 1 else wide.reshape(heads, 1, size)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Step:
     """What one call of the operator does to each sequence of the batch."""
 

@@ -1,7 +1,6 @@
 # mypy: disable-error-code="misc, no-any-return"
 """Attention over projected queries, keys and values: whole sequences, or one token at a time."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,10 @@ from sardonyx.ops.ms_attention_math import (
 )
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array, widen
+from sardonyx.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Layout:
     """Sizes of the inputs, however they are packed."""
 

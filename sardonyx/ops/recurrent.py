@@ -2,7 +2,6 @@
 """Recurrent layers: RNN, GRU and LSTM, over time steps, batches and directions."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from sardonyx.ops.build import Builder
 from sardonyx.ops.fact import Fact, Sizes, same_size, tensor
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array, widen
+from sardonyx.record import record
 
 States = tuple[Array, ...]
 Activation = Callable[[Array], Array]
@@ -49,7 +49,7 @@ _ACTIVATIONS: dict[
 """By name in lower case: a function of x, alpha, beta, and defaults of those that it takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Options:
     """The attributes that all recurrent layers share."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from sardonyx.errors import EvaluationError
+from sardonyx.record import record
 
 LARGEST_PROGRAM = 100_000
 """Patterns whose repetitions make more instructions than this are refused."""
@@ -18,7 +19,7 @@ LARGEST_PROGRAM = 100_000
 Test = Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Instruction:
     """One step: test a character, check an assertion, or go on at one or two places from here."""
 

@@ -9,12 +9,12 @@ from one), `each` that their types may differ. An attribute without `?` or defau
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Any
 
 from sardonyx.graph import AttributeType
+from sardonyx.record import record
 
 TYPE_SETS = {
     "floats3": "float16 float double",
@@ -63,7 +63,7 @@ class Arity(Enum):
         return self in (Arity.ANY, Arity.SOME)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Formal:
     """A formal input or output: `type` names a constraint or is a type itself."""
 
@@ -77,7 +77,7 @@ REQUIRED = object()
 """The default of an attribute that must be given."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AttributeFormal:
     """A formal attribute; `default` is None where it may be absent, REQUIRED where it may not."""
 
@@ -91,7 +91,7 @@ class AttributeFormal:
         return self.default is REQUIRED
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signature:
     """One version of an operator: the opset it begins with, and what it takes and gives."""
 

@@ -1,7 +1,6 @@
 """Windows that slide over the spatial axes of images: what convolutions and pools share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,12 @@ from sardonyx.errors import InferenceError
 from sardonyx.graph import Node
 from sardonyx.ops.fact import Fact, Sizes, require_room
 from sardonyx.ops.precision import Array
+from sardonyx.record import record
 
 Ints = Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sliding:
     """Where windows stand, axis by axis.
 

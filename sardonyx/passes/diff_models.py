@@ -1,7 +1,6 @@
 """What differs between two models: structure, weights, and what they compute."""
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,10 @@ from sardonyx.errors import SardonyxError
 from sardonyx.graph import Model, Tensor
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.passes.verify_result import random_feeds
+from sardonyx.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Difference:
     """One line of a comparison: `left` and `right` are None where a side has no such thing."""
 
@@ -22,7 +22,7 @@ class Difference:
     right: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelDiff:
     """The result of `diff`: empty, and false, where nothing differs."""
 

@@ -8,7 +8,6 @@ the table of places.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from sardonyx.passes.operand import Operand
 from sardonyx.passes.read_scores import constant_number, maker_of
 from sardonyx.passes.rules import RuleBuilder
 from sardonyx.passes.unit import Unit, drop_unused, is_operator, record_origin
+from sardonyx.record import record
 
 DOMAIN = "com.microsoft"
 FLOATS = (DataType.FLOAT, DataType.FLOAT16)
@@ -26,7 +26,7 @@ _MOVED = ("Expand", "Slice", "GatherElements", "Reshape", "Unsqueeze", "Squeeze"
 """Operators whose results hold only elements of their first input."""
 
 
-@dataclass(frozen=True)
+@record
 class _Lookup:
     """Rows of a constant table, and the node that takes them."""
 
@@ -35,7 +35,7 @@ class _Lookup:
     node: Node
 
 
-@dataclass(frozen=True)
+@record
 class _Sum:
     """Lookups by what they are; `segment` is the row that is the same everywhere."""
 

@@ -7,8 +7,6 @@ A mask of conditions stays with Attention: it gives zeros for a query that may s
 numbers added to scores cannot say.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from sardonyx.graph import Node, Value
@@ -16,6 +14,7 @@ from sardonyx.passes.fuse_embeddings import DOMAIN, FLOATS
 from sardonyx.passes.read_scores import maker_of
 from sardonyx.passes.rules import RuleBuilder
 from sardonyx.passes.unit import Unit, drop_unused, is_operator, record_origin
+from sardonyx.record import record
 
 _UNKNOWN_TO_HEADS = (
     "softcap", "softmax_precision", "qk_matmul_output_mode", "left_window_size",
@@ -24,7 +23,7 @@ _UNKNOWN_TO_HEADS = (
 """Attributes of Attention that these operators have not, or mean otherwise."""
 
 
-@dataclass(frozen=True)
+@record
 class _Projection:
     """Queries, keys and values side by side: x w + b, in this order, with these sizes."""
 

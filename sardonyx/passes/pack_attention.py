@@ -5,8 +5,6 @@ y = Reshape(Transpose(Attention(q4, k4, v4), [0, 2, 1, 3]), [b, n, h*d])
 -> y = Attention(q, k, v, q_num_heads=h, kv_num_heads=h)
 """
 
-from dataclasses import dataclass
-
 from sardonyx.dims import Size
 from sardonyx.graph import Node, Value
 from sardonyx.ops.fact import Sizes
@@ -14,11 +12,12 @@ from sardonyx.passes.fuse_convolution import attributes_of
 from sardonyx.passes.read_scores import maker_of
 from sardonyx.passes.rules import RuleBuilder
 from sardonyx.passes.unit import Unit, drop_unused, is_operator, record_origin
+from sardonyx.record import record
 
 _EXCHANGED = (0, 2, 1, 3)
 
 
-@dataclass(frozen=True)
+@record
 class _Packed:
     """A value whose heads lie side by side in the last axis, and how many they are."""
 

@@ -75,6 +75,10 @@ PORTABLE: tuple[Pass, ...] = (
 )
 """What makes a model smaller and leaves it one that every runtime reads."""
 
+EARLY: tuple[Pass, ...] = (merge_duplicates,)
+"""What runs before inference, too: models with the same weight in a hundred places are inferred
+and computed once for all of them."""
+
 LEVELS: dict[int, tuple[Pass, ...]] = {0: (), 1: CLEAN, 2: PORTABLE, 3: PORTABLE}
 """Pipelines by level of `optimize`."""
 
@@ -216,26 +220,34 @@ def _run_rounds(
     names: list[str], steps: int | None,
 ) -> None:  # fmt: skip
     knowledge = Knowledge(catalog)
+    early = tuple(item for item in EARLY if item in pipeline)
+    _run_round(make_units(model, options, None, catalog), early, names, steps)
     for _ in range(options.rounds):
-        changed = False
-        for unit in make_units(model, options, knowledge, catalog):
-            for step in pipeline:
-                if steps is not None and len(names) >= steps:
-                    return
-                if step(unit):
-                    names.append(step.__name__)
-                    changed = True
-        if not changed:
+        if not _run_round(make_units(model, options, knowledge, catalog), pipeline, names, steps):
             return
 
 
+def _run_round(
+    units: list[Unit], pipeline: tuple[Pass, ...], names: list[str], steps: int | None
+) -> bool:
+    changed = False
+    for unit in units:
+        for step in pipeline:
+            if steps is not None and len(names) >= steps:
+                return False
+            if step(unit):
+                names.append(step.__name__)
+                changed = True
+    return changed
+
+
 def make_units(
-    model: Model, options: Options, knowledge: Knowledge, catalog: Catalog
+    model: Model, options: Options, knowledge: Knowledge | None, catalog: Catalog
 ) -> list[Unit]:
-    """What passes work on: the main graph with what inference finds, and each function."""
+    """What passes work on: the main graph, with what inference adds to knowledge, and functions."""
     units: list[Unit] = []
     if model.graph is not None:
-        facts = knowledge.update(model)
+        facts = {} if knowledge is None else knowledge.update(model)
         units.append(Unit(model, model.graph, model.opsets, catalog, options, facts))
     for function in model.functions:
         unit = Unit(model, function.graph, function.opsets, catalog, options, is_function=True)

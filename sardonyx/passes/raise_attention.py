@@ -11,7 +11,6 @@ Where(IsNaN(p), 0, p) behind the softmax goes too.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from sardonyx.dtypes import DataType
 from sardonyx.graph import Node, Value
@@ -28,11 +27,12 @@ from sardonyx.passes.read_scores import (
 )
 from sardonyx.passes.rules import RuleBuilder
 from sardonyx.passes.unit import Unit, drop_unused, is_operator, record_origin, refers
+from sardonyx.record import record
 
 _FLOATS = (DataType.FLOAT, DataType.FLOAT16)
 
 
-@dataclass(frozen=True)
+@record
 class _Side:
     """Keys or values as Attention takes them, and the nodes between them and the products."""
 

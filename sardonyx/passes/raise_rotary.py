@@ -5,8 +5,6 @@ y = x * cos + Concat(-x[..., n/2:], x[..., :n/2]) * sin
 -> y = RotaryEmbedding(x, Cos(f), Sin(f))
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from sardonyx.dtypes import DataType
@@ -14,13 +12,14 @@ from sardonyx.graph import Graph, Node, Value
 from sardonyx.passes.read_scores import constant_number, maker_of
 from sardonyx.passes.rules import RuleBuilder
 from sardonyx.passes.unit import Unit, drop_unused, is_operator, record_origin
+from sardonyx.record import record
 
 _FLOATS = (DataType.FLOAT, DataType.FLOAT16)
 
 Caches = dict[tuple[Graph | None, Value, object], Value]
 
 
-@dataclass(frozen=True)
+@record
 class _Wave:
     """A cosine or sine of angles whose two halves are equal, times a number."""
 
@@ -29,7 +28,7 @@ class _Wave:
     factor: float
 
 
-@dataclass(frozen=True)
+@record
 class _Turn:
     """A rotation that was written out."""
 

@@ -1,15 +1,16 @@
 """What stands before a softmax of attention: scaled products of queries and keys, and masks."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from sardonyx.graph import Node, Value
 from sardonyx.ops.fact import Sizes
 from sardonyx.passes.unit import Unit, is_operator, refers
+from sardonyx.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Scores:
     """query @ keys * scale, and then the masks."""
 
@@ -22,7 +23,7 @@ class Scores:
     """What computes the scores, outermost first."""
 
 
-@dataclass(frozen=True)
+@record
 class Addend:
     """A value added to scores, or a condition where they stay, or go for `fill`.
 

@@ -8,7 +8,6 @@ lets `check` and `replace` have the node that was matched.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from inspect import signature
 from logging import getLogger
@@ -21,6 +20,7 @@ from sardonyx.ops.build import Builder
 from sardonyx.passes.operand import Operand
 from sardonyx.passes.remove_dead import drop_constants
 from sardonyx.passes.unit import UNKNOWN, Unit, drop_unused, label_of, record_origin, refers
+from sardonyx.record import entity, record
 
 _log = getLogger("sardonyx.passes")
 
@@ -49,7 +49,7 @@ def because(reason: str) -> Any:
     return Because(reason)
 
 
-@dataclass(frozen=True)
+@record
 class Placeholder:
     """Stands for any value; the same one twice for the same value."""
 
@@ -57,7 +57,7 @@ class Placeholder:
     optional: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Call:
     """Stands for a node."""
 
@@ -69,7 +69,7 @@ class Call:
     label: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Result:
     """Stands for one result of a node."""
 

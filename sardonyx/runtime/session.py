@@ -14,6 +14,7 @@ from sardonyx.errors import CancelledError, InputError, SardonyxError
 from sardonyx.format.load import load
 from sardonyx.format.save import to_bytes
 from sardonyx.graph import Model, Type
+from sardonyx.graph.collect import collection_paused
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.operator import Operator
 from sardonyx.runtime.binding import IOBinding
@@ -90,9 +91,10 @@ class InferenceSession:
             self._catalog = standard() | added
         self._providers = choose_providers(self._wanted, provider_options, self._options)
         fallback = self._fallback and self._options.entry("session.disable_cpu_ep_fallback") != "1"
-        self._runner: Runner = make_runner(
-            self._providers, self._source, self._catalog, self._options, fallback=fallback
-        )
+        with collection_paused():
+            self._runner: Runner = make_runner(
+                self._providers, self._source, self._catalog, self._options, fallback=fallback
+            )
         start = time.perf_counter_ns()
         self._recording = Recording(start) if self._options.enable_profiling else None
 

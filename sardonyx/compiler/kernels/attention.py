@@ -7,7 +7,6 @@ its values are added.
 """
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
 
 from sardonyx.compiler.attend import Attention
@@ -47,6 +46,7 @@ from sardonyx.loops.nodes import (
     Whole,
 )
 from sardonyx.loops.rewrite import offset, step
+from sardonyx.record import entity
 
 KEYS_AT_ONCE = 64
 """Keys of a block for many queries: its scores stay in the first cache."""
@@ -92,7 +92,7 @@ def _variants(problem: "_Problem") -> list[Statement]:
     return [*memory.values(), *body]
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class _Problem:
     """Elements of queries, keys, values, scores and results at indices within one head."""
 

@@ -5,7 +5,6 @@ compute the same numbers. A result lower than a tile gets lower ones.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sardonyx.compiler.kernels.nest import PARALLEL, tasks
 from sardonyx.compiler.kernels.tile import Tile
@@ -13,6 +12,7 @@ from sardonyx.dims import Size, ceil_divide, maximum, minimum, product, symbol
 from sardonyx.loops.build import kernel
 from sardonyx.loops.nodes import Guard, Kernel, Kind, Let, Loop, Statement, Whole
 from sardonyx.loops.rewrite import flattened
+from sardonyx.record import record
 
 PANEL, BLOCK, TILE, START, LINE = "%panel", "%block", "%tile", "%start", "%line"
 TASKS = 16
@@ -21,7 +21,7 @@ SMALL_ROWS = 4
 """Rows of the tile for results with fewer rows than the large one has."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lines:
     """An axis outside of the rows that a task walks along, `count` of it at a time."""
 

@@ -5,7 +5,6 @@ A tile is mr pixels of a row by nr output channels; every tap of the filter adds
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -53,6 +52,7 @@ from sardonyx.loops.nodes import (
     Value,
 )
 from sardonyx.loops.rewrite import merge_axes
+from sardonyx.record import record
 
 G, C = "%g", "%ch"
 DEPTH = 32
@@ -61,7 +61,7 @@ USUAL_WIDTH = 28
 """Pixels of a row, to choose a tile where nobody knows."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Problem:
     form: Convolution
     group: Group

@@ -4,7 +4,7 @@ A pixel's vector is loaded once for all places of a row of the filter. Beyond th
 lies nothing: rows there are left out, pixels there are 0.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -39,6 +39,7 @@ from sardonyx.loops.nodes import (
     Whole,
     dtype_of,
 )
+from sardonyx.record import record
 
 N, BLOCK, LINE, Y, TILE, START = "%n", "%block", "%line", "%y", "%tile", "%start"
 INSIDE, CHANNELS, KY, ROW = "%inside", "%cb", "%ky", "%row"
@@ -47,7 +48,7 @@ BLOCKS = 16
 """Blocks of lines of an image whose height is known."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Problem:
     form: Convolution
     group: Group

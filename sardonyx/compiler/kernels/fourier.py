@@ -7,7 +7,6 @@ way). A length with a large prime factor is done as a convolution with a chirp (
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +31,7 @@ from sardonyx.loops.nodes import (
     Value,
     dtype_of,
 )
+from sardonyx.record import record
 
 RADICES = (4, 2, 3, 5, 7, 11, 13)
 """Factors that have a pass of their own."""
@@ -40,7 +40,7 @@ HELD, TURN = ("real", "imaginary"), ("cosine", "sine")
 """Registers for elements, and for what they are turned by."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Complex:
     """A complex number of two floats."""
 
@@ -126,7 +126,7 @@ def _pass_roots(length: int, factors: Sequence[int]) -> list[NDArray[np.float64]
     return made
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """How signals of a length are transformed: by passes of `size`, which is the length itself or
     that of a convolution; and the numbers that takes, [count, 2]."""
@@ -165,7 +165,7 @@ def plan_transform(length: int) -> Plan:
     return Plan(length, size, whole, np.concatenate([*_pass_roots(size, whole), chirp, parts]))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Block:
     """Signals that a task transforms together, and the memory it needs: two buffers of both parts,
     [2, size * count]."""

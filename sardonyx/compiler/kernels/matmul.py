@@ -4,7 +4,6 @@ m, n, k: rows, columns and depth of a product; mr, nr: rows and columns of a til
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -55,13 +54,14 @@ from sardonyx.loops.nodes import (
     symbols,
 )
 from sardonyx.loops.rewrite import merge_axes
+from sardonyx.record import record
 
 M, N, K = "%m", "%n", "%k"
 Left = Callable[[Index], Value]
 """A factor of the left side at an index of batch, row and depth."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Problem:
     """Of words, `k` is their number."""
 

@@ -1,7 +1,6 @@
 """How a kernel gets at elements: loads from memory, or values computed in place."""
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -41,11 +40,12 @@ from sardonyx.loops.nodes import (
     Value,
     Whole,
 )
+from sardonyx.record import entity
 
 Index = tuple[Size, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Scratch:
     """Memory that only one group uses, while it runs."""
 
@@ -53,7 +53,7 @@ class Scratch:
     dtype: DataType
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Packed:
     """Constants in the order in which a kernel reads them: made when they are written down.
 
@@ -89,7 +89,7 @@ def pack(
     return Packed(shape, dtype, make, source, packing, key)
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Status:
     """A number that kernels set where they meet what the model does not allow."""
 
@@ -98,7 +98,7 @@ STATUS = Status()
 Place = Form | Scratch | Packed | Status
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Call:
     """One run of a kernel on places in memory, in the order of its memories."""
 

@@ -6,7 +6,6 @@ but the state before; a thread comes back to the same panels, which stay in its 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sardonyx.compiler.forms import Form, Memories
 from sardonyx.compiler.kernels.nest import parallel_kernel
@@ -30,6 +29,7 @@ from sardonyx.loops.nodes import (
     Value,
     Whole,
 )
+from sardonyx.record import entity
 
 ROWS_IN_TASK = 16
 """Rows of a batch that take a step together, so that weights are read once for all of them."""
@@ -41,7 +41,7 @@ BLOCK, COUNT, STEP, PANEL, GATE = "%block", "%count", "%step", "%panel", "%gate"
 PART, TILE, K = "%part", "%tile", "%k"
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Element(Form):
     """An element of a unit that a cell's functions read or make."""
 
@@ -50,7 +50,7 @@ Stores = tuple[tuple[Element, Form], ...]
 """What is stored to which element, one after another."""
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Phase:
     """Products of a state with the weights of some gates, then elements made from them."""
 
@@ -60,7 +60,7 @@ class Phase:
     """For each direction; once where both do the same."""
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Cell:
     """One step in time. The first state is the layer's output."""
 
@@ -74,7 +74,7 @@ class Cell:
     phases: tuple[Phase, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Layer:
     """A recurrent layer: its cell and its sizes."""
 
@@ -95,7 +95,7 @@ class Layer:
         return 2 if self.direction == "bidirectional" else 1
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Parts:
     """The memory of a layer's parts; lengths and vectors may be left out, as may initial states."""
 

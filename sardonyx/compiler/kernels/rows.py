@@ -1,6 +1,5 @@
 """Kernels of maps and folds: element by element, or row by row in stages."""
 
-from dataclasses import dataclass
 from functools import partial
 
 from sardonyx.compiler.forms import EXPENSIVE, Fold, Form, Map
@@ -13,6 +12,7 @@ from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.loops.build import nest
 from sardonyx.loops.nodes import Guard, Kind, Load, Loop, Read, Register, Statement, Store, Update
 from sardonyx.loops.rewrite import merge_axes
+from sardonyx.record import record
 
 BLOCK, LANE = "%block", "%lane"
 
@@ -53,7 +53,7 @@ def row_calls(fusion: Fusion, group: Group, target: Target) -> list[Call]:
     return [Call(made, reader.places(made), product(space) * 4 * len(group.members))]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Rows:
     """How a row is walked: the index of an element, the reduced axes, and the lanes across rows."""
 

@@ -1,7 +1,6 @@
 """Orders of elements: the first few in registers, the first of many by a heap, a merge sort."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from sardonyx.dims import Size, ceil_divide, minimum, symbol
 from sardonyx.dtypes import DataType
@@ -26,6 +25,7 @@ from sardonyx.loops.nodes import (
     Whole,
     dtype_of,
 )
+from sardonyx.record import record
 
 MOST_PASSES = 62
 CHUNK = 32
@@ -34,7 +34,7 @@ Keys = Callable[[Size], Value]
 """The key at a place of a row."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Item:
     """A key and where it stood."""
 
@@ -42,7 +42,7 @@ class Item:
     place: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Order:
     """The smaller key first and NaN last, or all the other way; of keys alike the earlier one."""
 
@@ -68,7 +68,7 @@ def _apart(plain: Value, nan: Value, number: Value) -> Value:
     return Binary("or", plain, only_one)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Row:
     """Keys to be ordered; `adjacent` ones lie side by side in memory."""
 

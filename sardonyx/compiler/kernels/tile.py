@@ -6,7 +6,6 @@ sum of float32 is taken in pieces, which keeps rounding errors low.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -42,6 +41,7 @@ from sardonyx.loops.nodes import (
     values_in,
 )
 from sardonyx.loops.rewrite import flattened
+from sardonyx.record import record
 
 Steps = Sequence[tuple[str, Size]]
 """Loops: their variables and extents, the outermost first."""
@@ -57,7 +57,7 @@ DEPTH = 128
 """Products at most that are added up before their sum is added to the others'."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tile:
     """mr rows by nv vectors of `lanes` elements."""
 
@@ -71,7 +71,7 @@ class Tile:
         return self.nv * self.lanes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arithmetic:
     """The type that products are added up in, and that of factors which lie in words."""
 

@@ -6,7 +6,6 @@ back. A task does so for a block of patches: `V` holds the transformed patches, 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -52,6 +51,7 @@ from sardonyx.loops.nodes import (
     Value,
     Whole,
 )
+from sardonyx.record import record
 
 EDGE, MADE = 4, 2
 """Pixels of a patch along an axis, and of the result that come from it."""
@@ -89,7 +89,7 @@ def suits(form: Convolution) -> bool:
     return plain and not (isinstance(pixels, int) and pixels < 36)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Problem:
     form: Convolution
     group: Group

@@ -5,7 +5,6 @@ sum(x * (w - z) * s) = sum over blocks of s * (sum(x * w) - z * sum(x)).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,6 +42,7 @@ from sardonyx.loops.nodes import (
     Update,
     Value,
 )
+from sardonyx.record import record
 
 FLOAT, INT32 = DataType.FLOAT, DataType.INT32
 PANEL = 32
@@ -55,7 +55,7 @@ DEPTH = 256
 CHUNK, VECTOR, LANE = symbol("%chunk"), symbol("%vector"), symbol("%lane")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Problem:
     rows: Size
     columns: int

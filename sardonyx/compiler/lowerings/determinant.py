@@ -1,7 +1,6 @@
 """Determinants, as a routine: rows are eliminated from the largest pivot of each column on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sardonyx.compiler.forms import Form, Memories, NotLowered, Room, Routine, results
 from sardonyx.compiler.kernels.nest import parallel_kernel
@@ -28,6 +27,7 @@ from sardonyx.loops.nodes import (
     Value,
     Whole,
 )
+from sardonyx.record import record
 
 STEP, ROW, COLUMN, PIVOT = (symbol(name) for name in ("%step", "%row", "%column", "%pivot"))
 """The column that is eliminated, a row and a column of what is left, and the largest row."""
@@ -60,7 +60,7 @@ def _write(memories: Memories) -> Sequence[Kernel]:
     return [parallel_kernel(outer, body)]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Matrix:
     """A matrix that is eliminated column by column, and where it stands among others."""
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sardonyx.compiler.forms import Form, Memories, Room, Routine, results
 from sardonyx.compiler.kernels.nest import parallel_kernel
@@ -30,6 +29,7 @@ from sardonyx.loops.nodes import (
     Value,
     Whole,
 )
+from sardonyx.record import record
 
 INT64 = DataType.INT64
 MOST_POINTS = 1 << 16
@@ -37,7 +37,7 @@ MOST_POINTS = 1 << 16
 REGION, CHANNEL, IMAGE = symbol("%region"), symbol("%channel"), symbol("%image")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Line:
     """One axis of a region: which corners it lies between, its cells, its pixels."""
 

@@ -1,7 +1,6 @@
 """What a lowering is given beside its inputs and attributes."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from sardonyx.compiler.forms import Form, NotLowered, Trim
 from sardonyx.dims import Size, is_nonnegative, minimum
 from sardonyx.loops.nodes import symbols
 from sardonyx.ops.fact import Fact
+from sardonyx.record import record
 
 
 class Agreement(NamedTuple):
@@ -21,7 +21,7 @@ class Agreement(NamedTuple):
     repeats: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Request:
     """What inference knows of a node's inputs and outputs."""
 

@@ -1,7 +1,6 @@
 """Fourier transforms along an axis and of frames of a signal, as routines."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,6 +43,7 @@ from sardonyx.loops.nodes import (
     Whole,
     dtype_of,
 )
+from sardonyx.record import entity
 
 LONGEST = 1 << 18
 """Elements of a signal beyond which the reference takes over."""
@@ -57,7 +57,7 @@ Index = Callable[[Size, Size], tuple[Size, ...]]
 """Where a result lies, for the number of a signal and a place in its spectrum, but for its part."""
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class _Signals:
     """Signals to be transformed: `outer` times `across` of them."""
 

@@ -1,7 +1,6 @@
 """Counts of runs of tokens, as a routine: each run is looked for in sorted tables."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,6 +41,7 @@ from sardonyx.loops.nodes import (
     Whole,
 )
 from sardonyx.ops.strings import pool_grams
+from sardonyx.record import record
 
 INT64, FLOAT = DataType.INT64, DataType.FLOAT
 Ints = tuple[int, ...]
@@ -49,7 +49,7 @@ ROW, STEP, FIRST, AT, NEAR = (symbol(f"%{name}") for name in ("row", "step", "fi
 """A row, how far apart a run's tokens lie (less 1), where it begins, and places in a table."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Search:
     """A table of runs in order, [count, length], and what each of them counts for."""
 
