@@ -1,7 +1,6 @@
 """Long lists in attributes: fields of one tag, one after another, read as one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -12,6 +11,7 @@ from sardonyx.format.pages import let_go
 from sardonyx.format.tags import ATTRIBUTE, packed
 from sardonyx.format.wire import Buffer, decode_varints, fields, read_varint
 from sardonyx.graph.stored_list import StoredList
+from sardonyx.record import record
 
 LONG = 1 << 9
 """Bytes from which on a list is read as a run."""
@@ -21,7 +21,7 @@ _PART = 5 << 12
 Position = tuple[int, Any, int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Run:
     """Items in a run of fields, each with its tag of one byte."""
 

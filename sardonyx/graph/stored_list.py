@@ -1,11 +1,12 @@
 """Long lists of attributes, kept as they are stored until somebody wants their items."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sardonyx.record import record
 
 _PART = 1 << 12
 """Items that are Python's own at a time, while all of them are gone through."""
@@ -29,7 +30,7 @@ class Stored(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoredText:
     """Stored bytes as text."""
 
