@@ -29,6 +29,8 @@ from sardonyx.passes.unit import Unit, is_operator
 Seen = dict[Hashable, Any]
 ENDS = 8
 """Elements at either end of a tensor that are looked at first."""
+COPIED = 1 << 10
+"""Bytes up to which a tensor in an attribute is copied to be compared."""
 
 
 def merge_duplicates(unit: Unit) -> bool:
@@ -102,6 +104,10 @@ def _is_size(item: Any) -> bool:
 def _key(attribute: Attribute) -> Hashable:
     value = attribute.value
     if isinstance(value, Tensor):
+        if value.element == DataType.STRING:
+            return (value.element, value.shape, tuple(value.numpy().reshape(-1).tolist()))
+        if value.nbytes > COPIED:
+            return _Content(value)
         return (value.element, value.shape, value.numpy().tobytes())
     if isinstance(value, SparseTensor):
         return id(value)
@@ -111,6 +117,26 @@ def _key(attribute: Attribute) -> Hashable:
         return (attribute.reference, repr(value))
     stored = value.stored if isinstance(value, StoredList) else value
     return (attribute.type, attribute.reference, stored)
+
+
+class _Content:
+    """A large tensor by what it holds, without a copy of that."""
+
+    __slots__ = ("_key", "_tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+        self._key = (tensor.element, _checksum(tensor, whole=True))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Content)
+            and self._key == other._key
+            and _equal(self._tensor, other._tensor, whole=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
 
 def _merge_constants(unit: Unit, graph: Graph) -> bool:
