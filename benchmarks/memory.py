@@ -6,8 +6,10 @@ Every tool opens, simplifies and saves a model in a process of its own, after it
 model of one node: what the process takes by then (interpreter, imports) is printed apart. A ratio
 is what it takes more at most, mapped files included, over the bytes of the model and its data file,
 or those of the result where these are more. That of a small file says little: a node takes a few KB
-while it is an object, and operators' code is loaded when a model first has them. `--large` adds
-models of 1 GiB, and of 2.2 GiB with external data: one whose weights stay, one where all change.
+while it is an object, operators' code is loaded when a model first has them, and Python takes
+memory by the MB. A verdict for each tool follows the table, of models from 1 MB on and of smaller
+ones. `--large` adds models of 1 GiB, and of 2.2 GiB with external data: one whose weights stay, one
+where all change.
 """
 
 import argparse
@@ -15,12 +17,17 @@ import multiprocessing
 import os
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 WIDTH = 2048
+MOST = 1.5
+"""How many times a model's size may be taken."""
+SMALL = 10**6
+"""Bytes below which a model is judged by what it takes, not by the ratio."""
 TINY = b'<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] y) { y = Neg(x) }'
 
 
@@ -81,8 +88,25 @@ def measure(tool: str, path: str, folder: str, answers: Any) -> None:
         answers.put(f"fails: {type(error).__name__}")
 
 
-def ask(tool: str, path: Path, folder: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Bytes of a process before, how many more a model takes, and the model's own; or a failure."""
+
+    name: str
+    base: int = 0
+    more: int = 0
+    size: int = 1
+    failure: str = ""
+
+    def __str__(self) -> str:
+        if self.failure:
+            return self.failure
+        return f"{self.base / 1e6:.0f} + {self.more / 1e6:.1f} MB ({self.more / self.size:.2f})"
+
+
+def ask(tool: str, path: Path, folder: str) -> Answer:
     """A tool's answer, from a process of its own."""
+    name = path.parent.name if path.stem == "model" else path.stem
     context = multiprocessing.get_context("spawn")
     answers: Any = context.Queue()
     process = context.Process(target=measure, args=(tool, str(path), folder, answers))
@@ -94,12 +118,26 @@ def ask(tool: str, path: Path, folder: str) -> str:
     for part in results:
         part.unlink()
     if process.exitcode:
-        return "fails: crash"
+        return Answer(name, failure="fails: crash")
     answer = answers.get(timeout=5)
     if isinstance(answer, str):
-        return answer
-    base, more = answer
-    return f"{base / 1e6:.0f} + {more / 1e6:.1f} MB ({more / max(sizes):.2f})"
+        return Answer(name, failure=answer)
+    return Answer(name, *answer, max(sizes))
+
+
+def print_verdict(tool: str, answers: list[Answer]) -> None:
+    """Say which models take too much."""
+    done = [answer for answer in answers if not answer.failure]
+    large = [answer for answer in done if answer.size >= SMALL]
+    over = [answer for answer in large if answer.more > MOST * answer.size]
+    names = ", ".join(f"{answer.name} {answer}" for answer in over) or "none"
+    print(f"{tool}: of {len(large)} models from 1 MB on, {len(over)} take over {MOST}: {names}")
+    small = [answer for answer in done if answer.size < SMALL]
+    if small:
+        most = max(small, key=lambda answer: answer.more)
+        print(f"{tool}: {len(small)} smaller ones take at most {most.name} {most}")
+    if len(done) < len(answers):
+        print(f"{tool}: fails on {len(answers) - len(done)}")
 
 
 def build_large(path: Path, layers: int, step: str, *, external: bool) -> Path:
@@ -146,10 +184,13 @@ def main() -> None:
                 place = Path(folder, f"{name}-2g.onnx")
                 paths.append(build_large(place, 141, step, external=True))
         print(f"{'model':34}" + "".join(f"{tool:>28}" for tool in tools))
+        rows = []
         for path in paths:
-            name = path.parent.name if path.stem == "model" else path.stem
-            cells = "".join(f"{ask(tool, path, folder):>28}" for tool in tools)
-            print(f"{name:34}{cells}", flush=True)
+            rows.append([ask(tool, path, folder) for tool in tools])
+            cells = "".join(f"{answer!s:>28}" for answer in rows[-1])
+            print(f"{rows[-1][0].name:34}{cells}", flush=True)
+        for tool, answers in zip(tools, zip(*rows, strict=True), strict=False):
+            print_verdict(tool, list(answers))
 
 
 if __name__ == "__main__":

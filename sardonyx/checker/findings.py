@@ -1,18 +1,18 @@
 """Findings: what is wrong with a model, where, by which rule, and what to do about it."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from sardonyx.checker.rules import RULES
 from sardonyx.errors import CheckError
 from sardonyx.graph import Node
-from sardonyx.record import record
 
 Severity = Literal["error", "warning"]
 _SHOWN = 20
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One problem of a model.
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from sardonyx.format.storage import ExternalData, RawData
 from sardonyx.format.wire import Buffer
-from sardonyx.graph import Tensor
+from sardonyx.graph import ArrayData, Tensor
 
-LARGE = 1 << 16
+LARGE = 1 << 14
 """Bytes from which on it is worth while to give memory back."""
 
 
@@ -22,19 +22,27 @@ def let_go(data: NDArray[Any] | Buffer) -> None:
     array = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
     if array.nbytes < LARGE:
         return
-    holder: Any = array
-    while isinstance(holder, np.ndarray):
-        holder = holder.base
-    mapped = holder.obj if isinstance(holder, memoryview) else None
-    if not isinstance(mapped, mmap.mmap) or not array.flags.forc:
-        return
-    if not hasattr(mmap, "MADV_DONTNEED"):
+    mapped = mapping(array)
+    if mapped is None or not array.flags.forc or not hasattr(mmap, "MADV_DONTNEED"):
         return
     begin = array.ctypes.data - np.frombuffer(mapped, np.uint8, 1).ctypes.data
     start = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
     length = (begin + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - start
     if length > 0:
         mapped.madvise(mmap.MADV_DONTNEED, start, length)
+
+
+def mapping(array: NDArray[Any]) -> mmap.mmap | None:
+    """The mapped file in which an array lies; None where it lies in memory.
+
+    >>> mapping(np.zeros(3)) is None
+    True
+    """
+    holder: Any = array
+    while isinstance(holder, np.ndarray):
+        holder = holder.base
+    found = holder.obj if isinstance(holder, memoryview) else None
+    return found if isinstance(found, mmap.mmap) else None
 
 
 def let_go_tensor(tensor: Tensor) -> None:
@@ -45,5 +53,7 @@ def let_go_tensor(tensor: Tensor) -> None:
     data = tensor.data
     if isinstance(data, RawData):
         let_go(data.buffer)
+    elif isinstance(data, ArrayData):
+        let_go(data.values)
     elif isinstance(data, ExternalData) and "checksum" not in dict(data.entries):
         let_go(data.buffer(tensor))

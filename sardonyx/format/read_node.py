@@ -1,7 +1,7 @@
 """Bytes -> nodes and attributes: the part of reading that large graphs spend their time in."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.format.read_types import (
@@ -12,6 +12,7 @@ from sardonyx.format.read_types import (
     text,
 )
 from sardonyx.format.records import read_record
+from sardonyx.format.runs import LONG, Position, fields_and_runs, only_run
 from sardonyx.format.tags import ATTRIBUTE, NODE, packed
 from sardonyx.format.wire import Buffer, WireError, fields, integers, read_varint, signed
 from sardonyx.graph import Attribute, AttributeType, Node, Value
@@ -147,6 +148,9 @@ VALUE_TAGS: dict[AttributeType, int] = {
 _KIND_OF_TAG = {tag: kind for kind, tag in VALUE_TAGS.items()} | {
     packed(ATTRIBUTE.floats): AttributeType.FLOATS,
     packed(ATTRIBUTE.ints): AttributeType.INTS,
+    -ATTRIBUTE.floats: AttributeType.FLOATS,
+    -ATTRIBUTE.ints: AttributeType.INTS,
+    -ATTRIBUTE.strings: AttributeType.STRINGS,
 }
 _KINDS = {int(kind): kind for kind in AttributeType}
 _DEFAULTS: dict[AttributeType, Any] = {
@@ -155,7 +159,6 @@ _DEFAULTS: dict[AttributeType, Any] = {
     AttributeType.STRING: b"",
 }
 _FLOAT = struct.Struct("<f")
-Position = tuple[int, int, int, int]
 
 
 def read_attribute(
@@ -166,7 +169,8 @@ def read_attribute(
     declared: int | None = None
     spans: dict[AttributeType, list[Position]] = {}
     keep = bytearray()
-    for field in fields(buffer, start, end):
+    walk: Callable[..., Iterator[Position]] = fields if end - start < LONG else fields_and_runs
+    for field in walk(buffer, start, end):
         tag, a, b, at = field
         if tag == 0x0A:
             name = str(buffer[a:b], "utf-8")
@@ -238,16 +242,27 @@ def _string(reader: Any, buffer: Buffer, base: int, spans: list[Position], scope
 
 
 def _floats(reader: Any, buffer: Buffer, base: int, spans: list[Position], scope: Any) -> Any:
-    content = b"".join(buffer[a:b] for _, a, b, _ in spans)
-    if len(content) % 4:
-        raise WireError(spans[0][3], "a list of floats ends inside a number")
-    return struct.unpack(f"<{len(content) // 4}f", content)
+    if (run := only_run(spans, ATTRIBUTE.floats, buffer)) is not None:
+        return run
+    found: list[float] = []
+    for tag, a, b, at in spans:
+        if tag < 0:
+            found += a
+            continue
+        if (b - a) % 4:
+            raise WireError(at, "a list of floats ends inside a number")
+        found += struct.unpack(f"<{(b - a) // 4}f", buffer[a:b])
+    return tuple(found)
 
 
 def _integers(reader: Any, buffer: Buffer, base: int, spans: list[Position], scope: Any) -> Any:
+    if (run := only_run(spans, ATTRIBUTE.ints, buffer)) is not None:
+        return run
     found: list[int] = []
     for tag, a, b, _ in spans:
-        if tag == ATTRIBUTE.ints:
+        if tag < 0:
+            found += a
+        elif tag == ATTRIBUTE.ints:
             found.append(signed(a))
         else:
             integers(buffer, a, b, found)
@@ -255,7 +270,12 @@ def _integers(reader: Any, buffer: Buffer, base: int, spans: list[Position], sco
 
 
 def _strings(reader: Any, buffer: Buffer, base: int, spans: list[Position], scope: Any) -> Any:
-    return tuple(bytes(buffer[a:b]) for _, a, b, _ in spans)
+    if (run := only_run(spans, ATTRIBUTE.strings, buffer)) is not None:
+        return run
+    found: list[bytes] = []
+    for tag, a, b, _ in spans:
+        found += a if tag < 0 else (bytes(buffer[a:b]),)
+    return tuple(found)
 
 
 def _tensors(reader: "Reader", buffer: Buffer, base: int, spans: list[Position], scope: Any) -> Any:

@@ -1,7 +1,7 @@
 """Model -> bytes, as a list of pieces: large weights are passed on without being copied."""
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from sardonyx.dtypes import DataType, from_numpy, pack
 from sardonyx.errors import SaveError
 from sardonyx.format.read_node import VALUE_TAGS
 from sardonyx.format.records import Record, write_record
+from sardonyx.format.runs import Run
 from sardonyx.format.storage import (
     EmbeddedData,
     ExternalData,
@@ -66,9 +67,10 @@ from sardonyx.graph import (
     Type,
     Value,
 )
+from sardonyx.graph.stored_list import StoredList
 from sardonyx.graph.tensor import encode_string
 
-_JOIN_BELOW = 1 << 16
+_JOIN_BELOW = 1 << 12
 """Pieces up to this size are copied together; larger ones are passed on as they are."""
 
 
@@ -376,8 +378,10 @@ def write_attribute(attribute: Attribute) -> Pieces:
     return out
 
 
-def _write_values(out: Pieces, kind: AttributeType, values: tuple[Any, ...]) -> None:
-    if kind == AttributeType.FLOATS:
+def _write_values(out: Pieces, kind: AttributeType, values: Sequence[Any]) -> None:
+    if isinstance(values, StoredList) and isinstance(values.stored, Run):
+        out.raw(values.stored.buffer)
+    elif kind == AttributeType.FLOATS:
         for item in values:
             out.raw(encoded(ATTRIBUTE.floats) + _float_bytes(item))
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sardonyx.errors import GraphError
+from sardonyx.graph.stored_list import StoredList
 from sardonyx.graph.tensor import SparseTensor, Tensor
 from sardonyx.graph.types import Type
 
@@ -35,7 +36,14 @@ class AttributeType(IntEnum):
 
 
 LISTS = frozenset(kind for kind in AttributeType if kind.name.endswith("S"))
-"""Kinds whose value is a tuple."""
+"""Kinds whose value is a tuple, or a `StoredList` where it is long."""
+
+
+_STORED: dict[type, AttributeType] = {
+    int: AttributeType.INTS,
+    float: AttributeType.FLOATS,
+    bytes: AttributeType.STRINGS,
+}
 
 
 class Attribute:
@@ -143,6 +151,8 @@ def guess_type(name: str, value: Any) -> AttributeType:
 def _normalize(value: Any, kind: AttributeType | int) -> Any:
     if value is None:
         return None
+    if isinstance(value, StoredList) and kind == _STORED[value.stored.item]:
+        return value
     match kind:
         case AttributeType.INT:
             return int(value)

@@ -115,6 +115,19 @@ class NodeList:
         node._link = None
         self._length -= 1
 
+    def disband(self) -> None:
+        """Throw all nodes away: each is left without inputs, outputs, attributes and neighbours."""
+        link = self._end.next
+        while link is not self._end:
+            node, following = link.node, link.next
+            if node is not None:
+                node.inputs = node.outputs = ()
+                node.graph, node._link, node.attributes = None, None, {}
+            del link.previous, link.next
+            link = following
+        self._end.next = self._end.previous = self._end
+        self._length = 0
+
     def reorder(self, order: list[Node]) -> None:
         """Put the nodes into this order, a permutation of the present one."""
         if len(order) != self._length or {id(node) for node in order} != {

@@ -94,12 +94,12 @@ class ConstantOfShape(Operator):
             raise InferenceError(f"a shape cannot hold negative sizes: {list(sizes)}")
         return tensor(dtype, sizes)
 
-    def repeat(shape: Array, value: Array | None) -> Array:
+    def view(shape: Array, value: Array | None) -> Array:
         fill = np.zeros(1, np.float32) if value is None else value.reshape(-1)[:1]
         return np.broadcast_to(fill.reshape(()), tuple(shape.tolist()))
 
     def reference(shape: Array, value: Array | None) -> Array:
-        return ConstantOfShape.repeat(shape, value).copy()
+        return ConstantOfShape.view(shape, value).copy()
 
     propagate = reference
 

@@ -145,23 +145,31 @@ class Inference:
         """Infer the main graph."""
         graph = self.model.graph
         if graph is not None:
-            constants = {value for value in graph.initializers if self.model.ir_version < 4}
-            for value in graph.inputs:
-                if value not in constants:
-                    self.facts[value] = self.named(from_type(value.declared))
+            self.formals(graph)
             self.graph(graph)
 
-    def graph(self, graph: Graph, inputs: list[Fact] | None = None) -> list[Fact]:
-        """Infer one graph; returns what is known of its outputs."""
-        if inputs is not None:
-            for value, fact in zip(graph.inputs, inputs, strict=False):
-                self.facts[value] = self._merged(fact, value, "input of a subgraph")
+    def formals(self, graph: Graph) -> None:
+        """Note what the inputs of the main graph are declared to be."""
+        constants = {value for value in graph.initializers if self.model.ir_version < 4}
+        for value in graph.inputs:
+            if value not in constants:
+                self.facts[value] = self.named(from_type(value.declared))
+
+    def constants(self, graph: Graph) -> None:
+        """Note what a graph's constants are, unless a caller may give others."""
         formals = set(graph.inputs)
         for value in graph.initializers:
             if value in formals and value in self.facts:
                 self.facts[value] = replace(self.facts[value], value=None)
             elif value.tensor is not None:
                 self.facts[value] = constant_fact(value.tensor)
+
+    def graph(self, graph: Graph, inputs: list[Fact] | None = None) -> list[Fact]:
+        """Infer one graph; returns what is known of its outputs."""
+        if inputs is not None:
+            for value, fact in zip(graph.inputs, inputs, strict=False):
+                self.facts[value] = self._merged(fact, value, "input of a subgraph")
+        self.constants(graph)
         for node in graph.nodes:
             self._node(node)
         for value in graph.outputs:

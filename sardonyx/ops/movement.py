@@ -57,11 +57,11 @@ class Expand(Operator):
             raise InferenceError(f"a tensor cannot be expanded to negative sizes: {list(sizes)}")
         return tensor(x.dtype, broadcast(x.shape, sizes))
 
-    def repeat(x: Array, shape: Array) -> Array:
+    def view(x: Array, shape: Array) -> Array:
         return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))
 
     def reference(x: Array, shape: Array) -> Array:
-        return Expand.repeat(x, shape).copy()
+        return Expand.view(x, shape).copy()
 
     propagate = reference
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Attribute, AttributeType, Node, SparseTensor, Tensor
+from sardonyx.graph.stored_list import StoredList, StoredText
 from sardonyx.ops.signature import REQUIRED, Signature, parse_signature
 
 Hook = Callable[..., Any]
-_HOOKS = ("infer", "reference", "repeat", "propagate", "function", "lower", "gradient")
+_HOOKS = ("infer", "reference", "view", "propagate", "function", "lower", "gradient")
 
 
 class Operator:
@@ -25,8 +26,8 @@ class Operator:
 
     - `infer(*facts, **attributes)` -> a `Fact` for each output
     - `reference(*arrays, **attributes)` -> an array (list, dict, None) for each output
-    - `repeat(*arrays, **attributes)` -> what `reference` gives, as a read-only view in which
-      elements that repeat lie in memory once; constants are kept so
+    - `view(*arrays, **attributes)` -> what `reference` gives, in memory of the inputs, or with what
+      repeats in memory once; not to be changed
     - `propagate(*values, **attributes)` -> known elements of outputs, which may be symbolic sizes;
       `propagate = reference` where that works on arrays of objects too
     - `function(build, *values, **attributes)` -> the same outputs built of other operators that
@@ -56,7 +57,7 @@ class Operator:
 
     infer: ClassVar[Hook | None] = None
     reference: ClassVar[Hook | None] = None
-    repeat: ClassVar[Hook | None] = None
+    view: ClassVar[Hook | None] = None
     propagate: ClassVar[Hook | None] = None
     function: ClassVar[Hook | None] = None
     lower: ClassVar[Hook | None] = None
@@ -138,6 +139,8 @@ def plain_value(attribute: Attribute) -> Any:
         case AttributeType.STRING:
             return attribute.text
         case AttributeType.STRINGS:
+            if isinstance(attribute.value, StoredList):
+                return StoredList(StoredText(attribute.value.stored))
             return tuple(str(item, "utf-8", "surrogateescape") for item in attribute.value)
         case AttributeType.TENSOR | AttributeType.SPARSE_TENSOR:
             return attribute.value.numpy()

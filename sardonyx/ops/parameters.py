@@ -45,10 +45,10 @@ def count_from_front(node: Node, build: Builder, name: str = "axis", more: int =
     They count dimensions of the first input, or of a result with `more` of them.
     """
     given = node.attribute(name, 0)
-    axes = given if isinstance(given, tuple) else (given,)
+    axes = (given,) if isinstance(given, int) else given
     if min(axes, default=0) < 0:
         rank = known_rank(node.inputs[0])
         if rank is None:
             raise ConversionError(f"'{name}' counts from the end, and the rank is not declared")
         counted = [axis % (rank + more) for axis in axes]
-        node.set_attribute(name, counted if isinstance(given, tuple) else counted[0])
+        node.set_attribute(name, counted[0] if isinstance(given, int) else counted)

@@ -53,10 +53,15 @@ class Slice(Operator):
             shape[axis] = sliced_size(shape[axis], start, end, step)
         return tensor(x.dtype, shape)
 
+    def view(
+        x: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
+    ) -> Array:
+        return x[_slices(x.shape, starts, ends, axes, steps)]
+
     def reference(
         x: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
     ) -> Array:
-        return x[_slices(x.shape, starts, ends, axes, steps)].copy()
+        return Slice.view(x, starts, ends, axes, steps).copy()
 
     def propagate(
         x: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None

@@ -1,6 +1,7 @@
 """What differs between two models: structure, weights, and what they compute."""
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,9 @@ from sardonyx.errors import SardonyxError
 from sardonyx.graph import Model, Tensor
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.passes.verify_result import random_feeds
-from sardonyx.record import record
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Difference:
     """One line of a comparison: `left` and `right` are None where a side has no such thing."""
 
@@ -22,7 +22,7 @@ class Difference:
     right: Any
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class ModelDiff:
     """The result of `diff`: empty, and false, where nothing differs."""
 

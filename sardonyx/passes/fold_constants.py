@@ -6,11 +6,15 @@ from typing import Any
 import numpy as np
 
 from sardonyx.errors import SardonyxError
+from sardonyx.format.pages import let_go
 from sardonyx.graph import Graph, Model, Node, Opsets, Tensor, TensorType, Value
 from sardonyx.graph.clone import clone_node
-from sardonyx.ops.evaluate import Evaluator
+from sardonyx.graph.collect import disband
+from sardonyx.ops.catalog import Catalog
+from sardonyx.ops.evaluate import Evaluator, Observe
 from sardonyx.ops.fact import to_type
 from sardonyx.passes.remove_dead import drop_constants
+from sardonyx.passes.repeats import compact
 from sardonyx.passes.unit import Unit, drop_unused, graph_of, refers
 
 _KEPT = frozenset({"Constant", "DequantizeLinear", "ImageDecoder"})
@@ -36,17 +40,27 @@ def _batches(unit: Unit, nodes: list[Node]) -> list[list[Node]]:
     """Nodes in order, cut where what they were computed from should be let go first."""
     batches: list[list[Node]] = []
     room = 0
+    kept = set(_read_outside(nodes))
     for node in nodes:
         if room <= 0:
             batches.append([])
             room = unit.slack
         batches[-1].append(node)
-        if (operator := unit.operator(node)) is None or operator.repeat is None:
-            room -= sum(_bytes(unit, value) or 0 for value in node.outputs)
+        room -= _taken(unit, node, kept)
     return batches
 
 
-def _bytes(unit: Unit, value: Value) -> int | None:
+def _taken(unit: Unit, node: Node, kept: set[Value]) -> int:
+    """Bytes that a node's results take: views only where kept, and no more than they look at."""
+    made = sum(_bytes(unit, value) or 0 for value in node.outputs)
+    operator = unit.operator(node)
+    if operator is None or operator.view is None:
+        return made
+    read = sum(_bytes(unit, value) or 0 for value in node.inputs)
+    return 0 if kept.isdisjoint(node.outputs) else min(made, read)
+
+
+def _bytes(unit: Unit, value: Value | None) -> int | None:
     """Bytes that a value takes, where that is known."""
     fact = unit.fact(value)
     if not fact.is_tensor or fact.dtype is None or fact.shape is None:
@@ -56,19 +70,24 @@ def _bytes(unit: Unit, value: Value) -> int | None:
 
 
 def _fold(unit: Unit, nodes: list[Node]) -> bool:
-    inside = set(nodes)
-    wanted = [
-        value
-        for node in nodes
-        for value in node.outputs
-        if any(user not in inside for user, _ in value.uses)
-    ]
+    wanted = _read_outside(nodes)
     known = evaluate_nodes(unit, nodes)
     changed = False
     for value in wanted:
         if value in known:
             changed |= replace_by_constant(unit, value, known[value])
     return changed
+
+
+def _read_outside(nodes: list[Node]) -> list[Value]:
+    """What nodes make that others read."""
+    inside = set(nodes)
+    return [
+        value
+        for node in nodes
+        for value in node.outputs
+        if any(user not in inside for user, _ in value.uses)
+    ]
 
 
 def replace_by_constant(unit: Unit, value: Value, array: Any) -> bool:
@@ -136,7 +155,7 @@ def _growth(unit: Unit, node: Node, made: set[Value]) -> float:
 
 
 def evaluate_nodes(unit: Unit, nodes: list[Node]) -> dict[Value, Any]:
-    """What nodes that read constants and one another make; those that fail are left out."""
+    """What nodes that read constants and one another make for others; what fails is left out."""
     known: dict[Value, Any] = {}
     waiting = [nodes]
     while waiting:
@@ -151,10 +170,26 @@ def evaluate_nodes(unit: Unit, nodes: list[Node]) -> dict[Value, Any]:
 
 
 class _Folding(Evaluator):
-    """Runs operators so that elements which repeat lie in memory once."""
+    """Runs operators on views where that will do, and lets go what has been read."""
+
+    def __init__(self, model: Model, catalog: Catalog) -> None:
+        super().__init__(model, catalog=catalog)
+        self._left = {value: len(value.users) for value in self.graph.values()}
 
     def _hook(self, operator: Any) -> Any:
-        return operator.repeat or operator.reference
+        return operator.view or operator.reference
+
+    def run_node(
+        self, node: Node, values: dict[Value, Any], observe: Observe | None = None
+    ) -> tuple[Any, ...]:
+        """One node's outputs; what only it had still to read is let go."""
+        made = super().run_node(node, values, observe)
+        for value in dict.fromkeys(node.inputs) if node.graph is self.graph else ():
+            if value is not None:
+                self._left[value] -= 1
+                if not self._left[value] and isinstance(item := values.pop(value), np.ndarray):
+                    let_go(item)
+        return made
 
 
 def _evaluate(unit: Unit, nodes: list[Node], known: dict[Value, Any]) -> dict[Value, Any]:
@@ -170,27 +205,24 @@ def _evaluate(unit: Unit, nodes: list[Node], known: dict[Value, Any]) -> dict[Va
                 raise SardonyxError(f"'{value.name}' is not known")
             tensor = Tensor(array, dtype=unit.dtype(value))
             values[value] = graph.add_initializer(tensor, f"c{len(values)}")
-    names: dict[str, Value] = {}
     for node in nodes:
         for value in node.outputs:
-            name = f"v{len(names)}" if value.name or value.uses else ""
+            name = f"v{len(values)}" if value.name or value.uses else ""
             values[value] = Value(name, to_type(unit.fact(value)))
-            if name:
-                names[name] = value
         graph.nodes.append(clone_node(node, values))
+    names = {values[value].name: value for value in _read_outside(nodes)}
     model = Model(graph, Opsets(unit.opsets), ir_version=10)
     found: dict[Value, Any] = {}
 
     def observe(value: Value, item: Any) -> None:
         original = names.get(value.name)
         if original is not None and isinstance(item, np.ndarray | np.generic):
-            found[original] = np.asarray(item)
+            found[original] = compact(np.asarray(item))
 
-    evaluator = _Folding(model, catalog=unit.catalog)
+    evaluator = _Folding(model, unit.catalog)
     evaluator.run([], {}, observe=observe)
-    for part in (graph, evaluator.graph):  # graphs are cycles: what they hold would stay for long
-        for value in part.initializers:
-            value.tensor = None
+    disband(model)
+    disband(evaluator.model)
     for value, array in found.items():
         expected = to_type(unit.fact(value))
         if isinstance(expected, TensorType) and expected.shape is not None:

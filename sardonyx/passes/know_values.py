@@ -1,11 +1,16 @@
 """What is known of a model's values, found again after a change without forgetting anything."""
 
-from sardonyx.graph import Graph, Model, Node, Opsets, Value
+from sardonyx.dims import HIDDEN
+from sardonyx.graph import Graph, Model, Node, Opsets, Type, Value
 from sardonyx.graph.clone import Values, clone_model, clone_node
+from sardonyx.graph.collect import disband
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.convert import needs_upgrade, upgrade_model
-from sardonyx.ops.fact import Fact, from_type
+from sardonyx.ops.fact import Fact, from_type, to_type
 from sardonyx.ops.infer import Inference
+
+PIECE = 1 << 10
+"""How many nodes are brought to the newest version at a time."""
 
 
 class Knowledge:
@@ -26,10 +31,11 @@ class Knowledge:
         new = [node for node in graph.all_nodes() if any(item not in self.facts
                for item in node.outputs)]  # fmt: skip
         simple = all(node.graph is graph and not any(node.subgraphs) for node in new)
-        if not self.facts or not simple or model.functions:
+        whole = not self.facts and not needs_upgrade(model, self._catalog)
+        if whole or not simple or model.functions:
             self._infer_all(model)
-        elif new:
-            self._infer_some(model, new)
+        else:
+            self._infer_pieces(model, graph, new)
         return self.facts
 
     def _infer_all(self, model: Model) -> None:
@@ -49,20 +55,35 @@ class Knowledge:
                       if new in inference.facts}  # fmt: skip
         wrong = inference.refused_values
         self.refused |= {old for old, new in values.items() if new in wrong}
+        disband(twin)
+
+    def _infer_pieces(self, model: Model, graph: Graph, nodes: list[Node]) -> None:
+        """Infer nodes, not all at a time: they are copied to be brought to the newest version."""
+        if not self.facts:
+            inference = _Continued(model, self._catalog, {}, self._made_up)
+            inference.formals(graph)
+            inference.constants(graph)
+            self._made_up, self.facts = inference.made_up, inference.facts
+        for start in range(0, len(nodes), PIECE):
+            self._infer_some(model, nodes[start : start + PIECE])
 
     def _infer_some(self, model: Model, nodes: list[Node]) -> None:
         """Infer nodes by themselves, from what is known of what they read."""
-        graph = Graph("new nodes")
+        graph = Graph("piece")
         values: Values = {}
-        made = {value for node in nodes for value in node.outputs}
+        made = dict.fromkeys(value for node in nodes for value in node.outputs)
         formals = set() if model.graph is None else set(model.graph.inputs)
-        for value in dict.fromkeys(item for node in nodes for item in node.inputs):
-            if value is None or value in made:
+        read = [value for value in dict.fromkeys(item for node in nodes for item in node.inputs)
+                if value is not None and value not in made]  # fmt: skip
+        sources = dict.fromkeys(value.producer for value in read
+                                if value.producer and not value.producer.inputs)  # fmt: skip
+        for value in read:
+            if value.producer in sources:
                 continue
-            copy = values[value] = Value(value.name, value.declared, value.tensor)
-            constant = value.tensor is not None and value not in formals
+            copy = values[value] = Value(value.name, self._declared(value), value.tensor)
+            constant = value.tensor is not None and not (value in formals or value in self.facts)
             (graph.initializers if constant else graph.inputs).append(copy)
-        for node in nodes:
+        for node in (*sources, *nodes):
             graph.nodes.append(clone_node(node, values))
         constants = set(graph.initializers)
         twin = Model(graph, Opsets(model.opsets), model.ir_version)
@@ -79,6 +100,13 @@ class Knowledge:
                 self.facts[value] = fact
             if values[value] in wrong:
                 self.refused.add(value)
+        disband(twin)
+
+    def _declared(self, value: Value) -> Type | None:
+        fact = self.facts.get(value)
+        if fact is None or value.declared is not None or value.tensor is not None:
+            return value.declared
+        return to_type(fact, HIDDEN)
 
     def _inference(self, model: Model, known: dict[Value, Fact]) -> "_Continued":
         inference = _Continued(model, self._catalog, known, self._made_up)

@@ -21,6 +21,7 @@ from sardonyx.graph import (
     Tensor,
     Value,
 )
+from sardonyx.graph.stored_list import StoredList
 from sardonyx.passes.remove_dead import drop_constants
 from sardonyx.passes.repeats import least_core, repeats
 from sardonyx.passes.unit import Unit, is_operator
@@ -28,6 +29,8 @@ from sardonyx.passes.unit import Unit, is_operator
 Seen = dict[Hashable, Any]
 ENDS = 8
 """Elements at either end of a tensor that are looked at first."""
+COPIED = 1 << 10
+"""Bytes up to which a tensor in an attribute is copied to be compared."""
 
 
 def merge_duplicates(unit: Unit) -> bool:
@@ -101,6 +104,10 @@ def _is_size(item: Any) -> bool:
 def _key(attribute: Attribute) -> Hashable:
     value = attribute.value
     if isinstance(value, Tensor):
+        if value.element == DataType.STRING:
+            return (value.element, value.shape, tuple(value.numpy().reshape(-1).tolist()))
+        if value.nbytes > COPIED:
+            return _Content(value)
         return (value.element, value.shape, value.numpy().tobytes())
     if isinstance(value, SparseTensor):
         return id(value)
@@ -108,7 +115,28 @@ def _key(attribute: Attribute) -> Hashable:
         return id(attribute)
     if attribute.type == AttributeType.FLOAT:
         return (attribute.reference, repr(value))
-    return (attribute.type, attribute.reference, value)
+    stored = value.stored if isinstance(value, StoredList) else value
+    return (attribute.type, attribute.reference, stored)
+
+
+class _Content:
+    """A large tensor by what it holds, without a copy of that."""
+
+    __slots__ = ("_key", "_tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+        self._key = (tensor.element, _checksum(tensor, whole=True))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Content)
+            and self._key == other._key
+            and _equal(self._tensor, other._tensor, whole=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
 
 def _merge_constants(unit: Unit, graph: Graph) -> bool:
@@ -136,7 +164,8 @@ def _sample(tensor: Tensor) -> Hashable:
     array = tensor.numpy()
     if array.dtype == object:
         return tuple(array.reshape(-1).tolist()) if array.size < 100 else id(tensor)
-    ends = (array.flat[:ENDS].tobytes(), array.flat[-ENDS:].tobytes())
+    flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
+    ends = (flat[:ENDS].tobytes(), flat[-ENDS:].tobytes())
     let_go_tensor(tensor)
     return ends
 

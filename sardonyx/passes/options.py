@@ -1,16 +1,15 @@
 """What a caller may ask of the passes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from sardonyx.graph import Dimension
-from sardonyx.record import record
 
 FOLD_LIMIT = 16 * 1024 * 1024
 """Bytes that a folded constant may take, where nothing else is asked for."""
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Options:
     """How to simplify a model.
 

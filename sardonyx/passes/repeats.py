@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.format.pages import mapping
+
 
 def repeats(array: NDArray[Any]) -> bool:
     """True where an array has elements that lie in memory once and are many.
@@ -40,3 +42,18 @@ def least_core(array: NDArray[Any]) -> NDArray[Any]:
             same = np.broadcast_to(first, found.shape).tobytes() == found.tobytes()
             found = first if same else found
     return found
+
+
+def compact(array: NDArray[Any]) -> NDArray[Any]:
+    """The same elements, in a mapped file or in memory that holds nothing else.
+
+    >>> compact(np.arange(9)[:2]).base is None
+    True
+    """
+    whole: Any = array
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    once = core(array)
+    if whole.nbytes <= once.nbytes or mapping(array) is not None:
+        return array
+    return np.broadcast_to(once.copy(), array.shape) if repeats(array) else once.copy()

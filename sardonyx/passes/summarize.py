@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from sardonyx.ops.catalog import NEWEST_OPSETS, canonical_domain, standard
 from sardonyx.ops.cost import estimate_costs, total_flops
 from sardonyx.ops.fact import Fact, to_type
 from sardonyx.ops.infer import infer_facts
-from sardonyx.record import record
 
 OLD_OPSET = 13
 """Below this opset, many exporters and runtimes no longer take a model."""
@@ -26,7 +26,7 @@ MANY_ELEMENTS = 1 << 10
 """From this size on, a weight of type int64 is worth a remark."""
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Argument:
     """An input or output of a model, with its type as text."""
 
@@ -34,7 +34,7 @@ class Argument:
     type: str
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Summary:
     """What a model is; sizes are in bytes, and texts where they may be symbolic."""
 
@@ -59,7 +59,7 @@ class Summary:
     warnings: tuple[str, ...]
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class WeightStatistics:
     """One stored tensor, and what its elements are like; None where that has no meaning."""
 

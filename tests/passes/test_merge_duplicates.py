@@ -1,7 +1,9 @@
 """Equal nodes, equal constants, equal sizes."""
 
 import numpy as np
+import pytest
 
+import sardonyx as sx
 from sardonyx.passes.merge_duplicates import merge_duplicates
 from tests.passes.cases import becomes, model_of, run_pass, stays, weights
 
@@ -117,3 +119,41 @@ def test_branches_do_not_share_their_nodes() -> None:
            >""",
     )
     stays(model, "", merge_duplicates)
+
+
+@pytest.mark.parametrize("size", [40, 256, 257, 1000])
+def test_equal_constant_nodes_are_kept_once(size: int) -> None:
+    numbers = ", ".join(["0.5"] * size)
+    other = ", ".join(["0.5"] * 20 + ["0.25"] + ["0.5"] * (size - 21))
+    contents = (numbers, numbers, other)
+    made = " ".join(
+        f"{name} = Constant<value = float[{size}] {{{content}}}>()"
+        for name, content in zip("abc", contents, strict=True)
+    )
+    body = f"{made} p = Add(x, a) q = Mul(p, b) y = Sub(q, c)"
+    model = model_of(f"(float[{size}] x) => (float[{size}] y)", body)
+    becomes(model, ["Constant", "Constant", "Add", "Mul", "Sub"], merge_duplicates)
+
+
+def test_constant_nodes_of_other_shapes_or_types_are_not_equal() -> None:
+    body = """a = Constant<value = float[2] {1, 0}>() b = Constant<value = float[1,2] {1, 0}>()
+              c = Constant<value = int64[1] {1065353216}>() d = Cast<to = 1>(c)
+              e = Constant<value = float[0] {}>() f = Constant<value = float[0,2] {}>()
+              g = Concat<axis = 0>(e, a) h = Concat<axis = 0>(f, b)
+              p = Add(x, g) q = Mul(p, d) y = Sub(q, h)"""
+    model = model_of("(float[1,2] x) => (float[1,2] y)", body)
+    stays(model, "", merge_duplicates)
+
+
+def test_constant_nodes_of_strings() -> None:
+    texts = ["u" * 30, "v" * 30, "u" * 30]
+    made = " ".join(
+        f'{name} = Constant<value = string[1] {{"{text}"}}>()'
+        for name, text in zip("abc", texts, strict=True)
+    )
+    body = f"{made} p = StringConcat(x, a) q = StringConcat(p, b) y = StringConcat(q, c)"
+    model = model_of("(string[2] x) => (string[2] y)", body)
+    twin, _ = run_pass(model, merge_duplicates)
+    assert [node.op_type for node in twin.graph.nodes].count("Constant") == 2
+    feed = {"x": np.array(["s", "t"], object)}
+    assert sx.evaluate(twin, feed)[0].tolist() == sx.evaluate(model, feed)[0].tolist()

@@ -7,11 +7,12 @@ import pytest
 
 import sardonyx as sx
 from sardonyx.dtypes import DataType
+from sardonyx.format.pages import mapping
 from sardonyx.graph import Model, Opsets
 from sardonyx.passes.fold_constants import fold_constants
 from sardonyx.passes.fuse_convolution import fuse_convolution
 from sardonyx.passes.merge_duplicates import merge_duplicates
-from sardonyx.passes.repeats import core, least_core, repeats
+from sardonyx.passes.repeats import compact, core, least_core, repeats
 from tests.passes.cases import becomes, model_of, run_pass, weights
 
 FILLED = """w = ConstantOfShape<value = float[1] {0.5}>(size)"""
@@ -150,3 +151,43 @@ def test_results_are_the_callers_own() -> None:
     (found,) = sx.evaluate(model, {"n": np.array([3])})
     found += 1
     assert found.tolist() == [1, 1, 1]
+
+
+def test_compact_arrays_hold_nothing_else() -> None:
+    whole = np.arange(1000.0).reshape(20, 50)
+    assert compact(whole) is whole
+    turned = whole.T
+    assert compact(turned) is turned
+    part = compact(whole[3:5])
+    assert part.base is None
+    assert np.array_equal(part, whole[3:5])
+    spread = compact(np.broadcast_to(whole[3:5, :1], (2, 600)))
+    assert spread.strides[1] == 0
+    assert core(spread).size == 2
+    assert np.array_equal(spread[:, 7], whole[3:5, 0])
+
+
+def test_slices_of_a_file_stay_in_it(tmp_path) -> None:
+    body = (
+        "a = Slice(w, zero, two) b = Slice(w, two, four) c = Concat<axis = 0>(b, a) y = Mul(x, c)"
+    )
+    numbers = ("int64[1] zero = {0}", "int64[1] two = {2}", "int64[1] four = {4}")
+    signature = "(float[4,3] x) => (float[4,3] y)"
+    model = model_of(signature, body, weights("w", 4, 3), *numbers)
+    sx.save(model, tmp_path / "model.onnx")
+    becomes(sx.load(tmp_path / "model.onnx"), ["Mul"], fold_constants)
+    returned = "a = Slice(w, zero, two) y = Mul(x, a)"
+    model = model_of("(float[2,3] x) => (float[2,3] y)", returned, weights("w", 4, 3), *numbers)
+    result = becomes(model, ["Mul"], fold_constants)
+    sx.save(model, tmp_path / "model.onnx")
+    result = becomes(sx.load(tmp_path / "model.onnx"), ["Mul"], fold_constants)
+    assert mapping(constant(result, "a")) is not None
+    sx.save(result, tmp_path / "model.onnx")
+    again = sx.load(tmp_path / "model.onnx")
+    assert np.array_equal(constant(again, "a"), constant(result, "a"))
+
+
+def test_a_value_read_twice_and_again_later() -> None:
+    body = "a = Neg(w) b = Add(a, a) c = Mul(b, a) d = Sub(c, b) y = Add(x, d) z = Add(x, b)"
+    model = model_of("(float[3] x) => (float[3] y, float[3] z)", body, weights("w", 3))
+    becomes(model, ["Add", "Add"], fold_constants)
