@@ -25,6 +25,12 @@ def _initialize() -> None:
     llvm.initialize_native_asmprinter()
 
 
+@cache
+def _initialize_all() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
 def llvm_features() -> frozenset[str]:
     """What LLVM says the processor can do."""
     found = llvm.get_host_cpu_features()
@@ -49,6 +55,8 @@ class Compilation:
             self._context = llvm.create_context()
             self._module = llvm.parse_assembly(str(module), self._context)
             self._module.verify()
+            if target.machine == "wasm32":  # whose addresses are not what passes would take for granted
+                self._module.data_layout = str(self._machine.target_data)
             tuning = llvm.create_pipeline_tuning_options()
             self._passes = llvm.create_pass_builder(self._machine, tuning)
             self._pipeline = _pipeline()
@@ -155,6 +163,11 @@ def _machine(target: Target) -> Any:
     if machine == MACHINE:
         kind = llvm.Target.from_default_triple()
     else:
-        kind = llvm.Target.from_triple(f"{machine}-unknown-linux-gnu")
-    model = MACHINES[machine].model if LINKS else "jitdefault"
+        _initialize_all()
+        kind = llvm.Target.from_triple(f"{machine}-{_SYSTEMS.get(machine, 'unknown-linux-gnu')}")
+    model = MACHINES[machine].model if LINKS and machine in MACHINES else "jitdefault"
     return kind.create_target_machine(cpu=cpu, features=features, opt=3, codemodel=model, jit=True)
+
+
+_SYSTEMS = {"wasm32": "unknown-unknown"}
+"""What LLVM calls the rest of a machine, where that is not Linux."""

@@ -1,0 +1,210 @@
+"""A model as one WebAssembly module: its kernels, its constants, and the plan for fixed shapes.
+
+The module exports `memory`, `run` and the kernels, and imports functions of `Math` where a kernel
+computes in float64. A custom section `sardonyx` says in JSON where everything lies:
+
+    {"inputs": [{"name", "type", "shape", "address", "bytes"}], "outputs": [the same],
+     "runs": [{"record": address, "status": address or null}]}
+
+To run it, write the inputs at their addresses and, for each of the runs, call `run(record)`, which
+returns 0, or 1 where memory cannot grow as kernels need it; then an `int64` at `status` is not 0
+where an index was out of range. Memory may grow in a run, so look at its buffer again after it.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sardonyx.compiler.compile import compile_image
+from sardonyx.compiler.emit_wasm import MATH, support_objects
+from sardonyx.compiler.image import ARENA, FIRST_INPUT, Image, SegmentImage, Told
+from sardonyx.compiler.plan import ALIGNMENT
+from sardonyx.compiler.program import Sizes, check_sizes, learn_sizes
+from sardonyx.compiler.sizes import function
+from sardonyx.compiler.targets import WASM
+from sardonyx.compiler.wasm_link import Joined
+from sardonyx.compiler.wasm_object import MAGIC, Reader
+from sardonyx.dtypes import data_type, from_numpy
+from sardonyx.errors import FormatError, UnsupportedError
+from sardonyx.graph import Model
+from sardonyx.ops.catalog import Catalog, standard
+from sardonyx.record import record
+
+SECTION = "sardonyx"
+Shapes = Mapping[str, Sequence[int]]
+
+
+def compile_wasm(
+    model: Model, shapes: Shapes | None = None, *, catalog: Catalog | None = None
+) -> bytes:
+    """A module that runs a model on inputs of these shapes; needed where the model's are open.
+
+    >>> import sardonyx as sx
+    >>> model = sx.load_text('<ir_version: 10, opset_import: ["": 21]>'
+    ...                      'g (float[n] x) => (float[n] y) { y = Relu(x) }')
+    >>> compile_wasm(model, {"x": [5]})[:4]
+    b'\\x00asm'
+    """
+    image = compile_image(model, WASM, catalog or standard(), specialize=False)
+    assert isinstance(image, Image), "only a program that may specialize waits for contents"
+    _refuse_references(image)
+    return _Program(image.whole(), shapes or {}).module()
+
+
+def description(module: bytes) -> dict[str, Any]:
+    """What a module says of itself, as data."""
+    reader = Reader(module, len(MAGIC))
+    while reader.more:
+        number = reader.byte()
+        section = Reader(reader.take(reader.number()))
+        if number == 0 and section.name() == SECTION:
+            found: dict[str, Any] = json.loads(section.content[section.at :])
+            return found
+    raise FormatError(f"the module has no section '{SECTION}'", hint="make it by compile_wasm")
+
+
+@record
+class _Array:
+    """An array in memory."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: int
+
+    def described(self, name: str) -> dict[str, Any]:
+        kind = data_type(self.dtype)
+        size = math.prod(self.shape) * kind.numpy.itemsize
+        return {"name": name, "type": kind.text, "shape": list(self.shape),
+                "address": self.address, "bytes": size}  # fmt: skip
+
+
+class _Program:
+    """Lays out a program's memory, from the end of the code's own data on."""
+
+    def __init__(self, image: Image, shapes: Shapes) -> None:
+        self.image, self.tables = image, image.tables
+        segments = [step for step in self.tables.steps if isinstance(step, SegmentImage)]
+        kernels = 1 + max((call[0] for step in segments for call in step.calls), default=-1)
+        self.kernels = [f"kernel{number}" for number in range(kernels)]
+        objects = [*image.code, *support_objects(image.code)]
+        self.joined = Joined(objects, MATH, self.kernels)
+        self.end = self.joined.end
+        self.data: list[tuple[int, bytes]] = []
+        self.constants: dict[int, _Array] = {}
+        self.arrays = {array: self.constant(number) for array, number in self.tables.held}
+        self.sizes: Sizes = [None] * len(self.tables.symbols)
+        self.inputs = self.place_inputs(shapes)
+        self.runs = [self.segment(step) for step in segments]
+
+    def module(self) -> bytes:
+        """The module, with its description."""
+        outputs = zip(self.tables.names, self.tables.outputs, strict=True)
+        told = {
+            "inputs": self.inputs,
+            "outputs": [self.arrays[number].described(name) for name, number in outputs],
+            "runs": self.runs,
+        }
+        notes = {SECTION: json.dumps(told).encode()}
+        return self.joined.module(["run", *self.kernels], self.data, self.end, notes)
+
+    def room(self, size: int) -> int:
+        """The address of so many bytes that nothing else uses."""
+        begin = -(-self.end // ALIGNMENT) * ALIGNMENT
+        self.end = begin + size
+        return begin
+
+    def put(self, content: NDArray[Any]) -> int:
+        """The address of bytes that are there from the beginning."""
+        address = self.room(content.nbytes)
+        if content.nbytes:
+            self.data.append((address, content.tobytes()))
+        return address
+
+    def table(self, numbers: Sequence[Any]) -> int:
+        """The address of numbers that `run` reads."""
+        return self.put(np.array(numbers, np.int64))
+
+    def constant(self, number: int) -> _Array:
+        if number not in self.constants:
+            array = self.image.constants[number]
+            kind = int(from_numpy(array.dtype))
+            self.constants[number] = _Array(self.put(array), array.shape, kind)
+        return self.constants[number]
+
+    def place_inputs(self, shapes: Shapes) -> list[dict[str, Any]]:
+        """Room for what is fed, and what its shapes tell; inputs that nobody reads have none."""
+        told = {item.array: item for item in self.tables.told}
+        found = []
+        for fed in self.tables.fed:
+            if fed.array not in told or fed.fixed:
+                continue
+            item = told[fed.array]
+            default = None if fed.default is None else self.image.constants[fed.default]
+            dtype = data_type(item.dtype).numpy
+            shape = _shape(item, shapes.get(fed.name), default)
+            learn_sizes(self.sizes, item, np.broadcast_to(np.zeros((), dtype), shape))
+            if default is None or default.shape != shape:
+                address = self.room(math.prod(shape) * dtype.itemsize)
+            else:
+                address = self.put(default)
+            self.arrays[fed.array] = _Array(address, shape, item.dtype)
+            found.append(self.arrays[fed.array].described(fed.name))
+        check_sizes(self.sizes, self.tables.checks)
+        return found
+
+    def segment(self, image: SegmentImage) -> dict[str, Any]:
+        """Tables of a segment and the record that `run` takes, in the order it says."""
+        sizes = [self.sizes[number] for number in image.symbols]
+        values, arena_bytes, shapes = function(image.source)(*sizes, lambda tasks, stepwise: 1)
+        offsets = np.array(image.offsets, np.int64)
+        if values:
+            offsets[list(image.positions)] = np.array(values, np.int64)[list(image.chosen)]
+        for number, dtype, shape in zip(image.outputs, image.dtypes, shapes, strict=True):
+            size = math.prod(shape) * data_type(dtype).numpy.itemsize
+            self.arrays[number] = _Array(self.room(size), shape, dtype)
+        arena = self.room(arena_bytes)
+        outside = [self.arrays[number] for number in (*image.inputs, *image.outputs)]
+        constants = [self.constant(number) for number in image.constants]
+        addresses = [0] * FIRST_INPUT + [item.address for item in (*outside, *constants)]
+        addresses[ARENA] = arena
+        calls = [(1 + kernel, start, last) for kernel, start, last in image.calls]
+        record_address = self.table([
+            0, arena, self.table(addresses), self.table(image.bases), self.put(offsets),
+            len(image.bases), self.table(calls), len(calls),
+        ])  # fmt: skip
+        status = arena + len(image.bases) * 8 if image.reports else None
+        return {"record": record_address, "status": status}
+
+
+def _shape(told: Told, given: Sequence[int] | None, default: Any) -> tuple[int, ...]:
+    if given is not None:
+        return tuple(given)
+    if default is not None:
+        return tuple(default.shape)
+    known = [size for size in told.shape if isinstance(size, int)]
+    if len(known) < len(told.shape):
+        open_sizes = ", ".join(str(size) for size in told.shape if not isinstance(size, int))
+        raise UnsupportedError(
+            f"input '{told.name}' has sizes that are not known: {open_sizes}",
+            hint="give its shape: a WebAssembly module has its memory laid out beforehand",
+        )
+    return tuple(known)
+
+
+def _refuse_references(image: Image) -> None:
+    """An error where something runs between kernels that only Python can."""
+    for node, operator, kernel, _, reason in image.rows:
+        if kernel == "reference":
+            raise UnsupportedError(
+                f"{operator} has no native form here: {reason}", where=f"node {node}",
+                hint="only models without fallbacks become WebAssembly; see `sardonyx coverage`",
+            )  # fmt: skip
+    if not all(isinstance(step, SegmentImage) for step in image.tables.steps):
+        raise UnsupportedError(
+            "the shape of a result depends on contents",
+            hint="a WebAssembly module has its memory laid out beforehand",
+        )
