@@ -6,7 +6,8 @@ computes in float64. A custom section `sardonyx` says in JSON where everything l
     {"inputs": [{"name", "type", "shape", "address", "bytes"}], "outputs": [the same],
      "runs": [{"record": address, "status": address or null}]}
 
-To run it, write the inputs at their addresses and, for each of the runs, call `run(record)`, which
+Where the size of an output is known only by a run, it has a `count`, the address of an `int64`: so
+many elements along its `axis` are the result, of as many as `shape` has room for. To run it, write the inputs at their addresses and, for each of the runs, call `run(record)`, which
 returns 0, or 1 where memory cannot grow as kernels need it; then an `int64` at `status` is not 0
 where an index was out of range. Memory may grow in a run, so look at its buffer again after it.
 """
@@ -14,6 +15,7 @@ where an index was out of range. Memory may grow in a run, so look at its buffer
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,20 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.compile import compile_image
 from sardonyx.compiler.emit_wasm import MATH, support_objects
-from sardonyx.compiler.image import ARENA, FIRST_INPUT, Image, SegmentImage, Told
+from sardonyx.compiler.image import (
+    ARENA,
+    FIRST_INPUT,
+    CutImage,
+    Image,
+    ReferenceImage,
+    SegmentImage,
+    Told,
+    Wanted,
+)
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.compiler.program import Sizes, check_sizes, learn_sizes
 from sardonyx.compiler.sizes import function
+from sardonyx.compiler.specialize import Contents, with_contents
 from sardonyx.compiler.targets import WASM
 from sardonyx.compiler.wasm_link import Joined
 from sardonyx.compiler.wasm_object import MAGIC, Reader
@@ -32,6 +44,7 @@ from sardonyx.dtypes import data_type, from_numpy
 from sardonyx.errors import FormatError, UnsupportedError
 from sardonyx.graph import Model
 from sardonyx.ops.catalog import Catalog, standard
+from sardonyx.passes.pipeline import CLEAN, run_pipeline
 from sardonyx.record import record
 
 SECTION = "sardonyx"
@@ -39,9 +52,12 @@ Shapes = Mapping[str, Sequence[int]]
 
 
 def compile_wasm(
-    model: Model, shapes: Shapes | None = None, *, catalog: Catalog | None = None
-) -> bytes:
+    model: Model, shapes: Shapes | None = None, contents: Contents | None = None, *,
+    catalog: Catalog | None = None,
+) -> bytes:  # fmt: skip
     """A module that runs a model on inputs of these shapes; needed where the model's are open.
+
+    Inputs whose `contents` are given are constants of the module.
 
     >>> import sardonyx as sx
     >>> model = sx.load_text('<ir_version: 10, opset_import: ["": 21]>'
@@ -49,8 +65,15 @@ def compile_wasm(
     >>> compile_wasm(model, {"x": [5]})[:4]
     b'\\x00asm'
     """
-    image = compile_image(model, WASM, catalog or standard(), specialize=False)
-    assert isinstance(image, Image), "only a program that may specialize waits for contents"
+    operators = catalog or standard()
+    if contents:
+        model = run_pipeline(with_contents(model, contents), CLEAN, catalog=operators)
+    image = compile_image(model, WASM, operators, specialize=True)
+    if isinstance(image, Wanted):
+        raise UnsupportedError(
+            f"the contents of inputs decide what the program is: {', '.join(image.names)}",
+            hint="give their contents, which become constants of the module",
+        )
     _refuse_references(image)
     return _Program(image.whole(), shapes or {}).module()
 
@@ -69,17 +92,18 @@ def description(module: bytes) -> dict[str, Any]:
 
 @record
 class _Array:
-    """An array in memory."""
+    """An array in memory, of which maybe only a part counts, so many along an axis."""
 
     address: int
     shape: tuple[int, ...]
     dtype: int
+    cut: dict[str, int] | None = None
 
     def described(self, name: str) -> dict[str, Any]:
         kind = data_type(self.dtype)
         size = math.prod(self.shape) * kind.numpy.itemsize
         return {"name": name, "type": kind.text, "shape": list(self.shape),
-                "address": self.address, "bytes": size}  # fmt: skip
+                "address": self.address, "bytes": size} | (self.cut or {})  # fmt: skip
 
 
 class _Program:
@@ -98,7 +122,7 @@ class _Program:
         self.arrays = {array: self.constant(number) for array, number in self.tables.held}
         self.sizes: Sizes = [None] * len(self.tables.symbols)
         self.inputs = self.place_inputs(shapes)
-        self.runs = [self.segment(step) for step in segments]
+        self.runs = [run for step in self.tables.steps if (run := self.step(step))]
 
     def module(self) -> bytes:
         """The module, with its description."""
@@ -156,9 +180,23 @@ class _Program:
         check_sizes(self.sizes, self.tables.checks)
         return found
 
+    def step(self, step: SegmentImage | ReferenceImage | CutImage) -> dict[str, Any] | None:
+        """What is to be run for a step, if anything is."""
+        if isinstance(step, SegmentImage):
+            return self.segment(step)
+        assert isinstance(step, CutImage), "references were refused"
+        cut = {"count": self.arrays[step.count].address, "axis": step.axis}
+        self.arrays[step.output] = replace(self.arrays[step.whole], cut=cut)
+        return None
+
     def segment(self, image: SegmentImage) -> dict[str, Any]:
         """Tables of a segment and the record that `run` takes, in the order it says."""
         sizes = [self.sizes[number] for number in image.symbols]
+        if None in sizes or any(self.arrays[number].cut for number in image.inputs):
+            raise UnsupportedError(
+                "a size that is known only by a run is needed while it goes on",
+                hint="let operators such as NonZero or NonMaxSuppression make outputs only",
+            )
         values, arena_bytes, shapes = function(image.source)(*sizes, lambda tasks, stepwise: 1)
         offsets = np.array(image.offsets, np.int64)
         if values:
@@ -200,11 +238,6 @@ def _refuse_references(image: Image) -> None:
     for node, operator, kernel, _, reason in image.rows:
         if kernel == "reference":
             raise UnsupportedError(
-                f"{operator} has no native form here: {reason}", where=f"node {node}",
+                f"{operator} has no native form here: {reason}", where=node,
                 hint="only models without fallbacks become WebAssembly; see `sardonyx coverage`",
             )  # fmt: skip
-    if not all(isinstance(step, SegmentImage) for step in image.tables.steps):
-        raise UnsupportedError(
-            "the shape of a result depends on contents",
-            hint="a WebAssembly module has its memory laid out beforehand",
-        )
