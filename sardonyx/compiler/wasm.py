@@ -38,10 +38,10 @@ from sardonyx.compiler.program import Sizes, check_sizes, learn_sizes
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, with_contents
 from sardonyx.compiler.targets import WASM
-from sardonyx.compiler.wasm_link import Joined
+from sardonyx.compiler.wasm_link import Joined, check_memory
 from sardonyx.compiler.wasm_object import MAGIC, Reader
 from sardonyx.dtypes import data_type, from_numpy
-from sardonyx.errors import FormatError, UnsupportedError
+from sardonyx.errors import FormatError, InputError, UnsupportedError
 from sardonyx.graph import Model
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.passes.pipeline import CLEAN, run_pipeline
@@ -57,7 +57,7 @@ def compile_wasm(
 ) -> bytes:  # fmt: skip
     """A module that runs a model on inputs of these shapes; needed where the model's are open.
 
-    Inputs whose `contents` are given are constants of the module.
+    Inputs whose `contents` are given, or that have a default, are constants of the module.
 
     >>> import sardonyx as sx
     >>> model = sx.load_text('<ir_version: 10, opset_import: ["": 21]>'
@@ -66,8 +66,8 @@ def compile_wasm(
     b'\\x00asm'
     """
     operators = catalog or standard()
-    if contents:
-        model = run_pipeline(with_contents(model, contents), CLEAN, catalog=operators)
+    if constants := _defaults(model) | (contents or {}):
+        model = run_pipeline(with_contents(model, constants), CLEAN, catalog=operators)
     image = compile_image(model, WASM, operators, specialize=True)
     if isinstance(image, Wanted):
         raise UnsupportedError(
@@ -139,6 +139,7 @@ class _Program:
         """The address of so many bytes that nothing else uses."""
         begin = -(-self.end // ALIGNMENT) * ALIGNMENT
         self.end = begin + size
+        check_memory(self.end)
         return begin
 
     def put(self, content: NDArray[Any]) -> int:
@@ -162,19 +163,20 @@ class _Program:
     def place_inputs(self, shapes: Shapes) -> list[dict[str, Any]]:
         """Room for what is fed, and what its shapes tell; inputs that nobody reads have none."""
         told = {item.array: item for item in self.tables.told}
+        names = [fed.name for fed in self.tables.fed]
+        if unknown := [name for name in shapes if name not in names]:
+            raise InputError(
+                f"the model has no input '{unknown[0]}'", hint=f"its inputs are: {', '.join(names)}"
+            )
         found = []
         for fed in self.tables.fed:
-            if fed.array not in told or fed.fixed:
+            if fed.array not in told:
                 continue
             item = told[fed.array]
-            default = None if fed.default is None else self.image.constants[fed.default]
             dtype = data_type(item.dtype).numpy
-            shape = _shape(item, shapes.get(fed.name), default)
+            shape = _shape(item, shapes.get(fed.name))
+            address = self.room(math.prod(shape) * dtype.itemsize)
             learn_sizes(self.sizes, item, np.broadcast_to(np.zeros((), dtype), shape))
-            if default is None or default.shape != shape:
-                address = self.room(math.prod(shape) * dtype.itemsize)
-            else:
-                address = self.put(default)
             self.arrays[fed.array] = _Array(address, shape, item.dtype)
             found.append(self.arrays[fed.array].described(fed.name))
         check_sizes(self.sizes, self.tables.checks)
@@ -184,7 +186,7 @@ class _Program:
         """What is to be run for a step, if anything is."""
         if isinstance(step, SegmentImage):
             return self.segment(step)
-        assert isinstance(step, CutImage), "references were refused"
+        assert isinstance(step, CutImage), "references are refused before"
         cut = {"count": self.arrays[step.count].address, "axis": step.axis}
         self.arrays[step.output] = replace(self.arrays[step.whole], cut=cut)
         return None
@@ -218,11 +220,16 @@ class _Program:
         return {"record": record_address, "status": status}
 
 
-def _shape(told: Told, given: Sequence[int] | None, default: Any) -> tuple[int, ...]:
+def _defaults(model: Model) -> Contents:
+    inputs = [] if model.graph is None else model.graph.inputs
+    return {value.name: value.tensor.numpy() for value in inputs if value.tensor is not None}
+
+
+def _shape(told: Told, given: Sequence[int] | None) -> tuple[int, ...]:
     if given is not None:
+        if any(size < 0 for size in given):
+            raise InputError(f"input '{told.name}' cannot have the shape {list(given)}")
         return tuple(given)
-    if default is not None:
-        return tuple(default.shape)
     known = [size for size in told.shape if isinstance(size, int)]
     if len(known) < len(told.shape):
         open_sizes = ", ".join(str(size) for size in told.shape if not isinstance(size, int))
@@ -235,9 +242,13 @@ def _shape(told: Told, given: Sequence[int] | None, default: Any) -> tuple[int, 
 
 def _refuse_references(image: Image) -> None:
     """An error where something runs between kernels that only Python can."""
-    for node, operator, kernel, _, reason in image.rows:
-        if kernel == "reference":
-            raise UnsupportedError(
-                f"{operator} has no native form here: {reason}", where=node,
-                hint="only models without fallbacks become WebAssembly; see `sardonyx coverage`",
-            )  # fmt: skip
+    if not any(isinstance(step, ReferenceImage) for step in image.tables.steps):
+        return
+    node, operator, _, _, reason = next(
+        row for row in image.rows if row[2] in ("reference", "subgraphs")
+    )
+    raise UnsupportedError(
+        f"{operator} cannot become WebAssembly: {reason or 'its subgraphs are run by Python'}",
+        where=node,
+        hint="simplify the model first; `sardonyx coverage` says which operators have kernels",
+    )

@@ -92,7 +92,7 @@ class Joined:
                 continue
             if item.name in self._numbers:
                 raise UnsupportedError(f"two WebAssembly objects have the function '{item.name}'")
-            self._numbers[item.name] = first + item.index - len(part.outside)
+            self._numbers[item.name] = first + _own_number(part, item)
         self._numbers |= {name: number for number, name in enumerate(self._imports)}
         return first
 
@@ -125,11 +125,7 @@ class Joined:
         Notes are custom sections, by name. Memory is free from `end` on, which may grow.
         """
         end = max(end, self.end)
-        if end > LARGEST:
-            raise UnsupportedError(
-                f"the program needs {end} bytes of memory, and WebAssembly has {LARGEST} at most",
-                hint="give the inputs smaller shapes, or use a smaller model",
-            )
+        check_memory(end)
         self._addresses[HEAP] = end
         codes = [self._patched(number, "CODE") for number in range(len(self._objects))]
         pieces = [*self._segments(), *data]
@@ -192,7 +188,7 @@ class Joined:
         match item.meaning:
             case Meaning.FUNCTION | Meaning.POINTER if symbol.kind is Kind.FUNCTION:
                 if symbol.defined:
-                    function = self._firsts[number] + symbol.index - len(part.outside)
+                    function = self._firsts[number] + _own_number(part, symbol)
                 else:
                     function = self._function(symbol.name)
                 return self._entry(function) if item.meaning is Meaning.POINTER else function
@@ -212,10 +208,27 @@ class Joined:
         return self._addresses[symbol.name]
 
 
+def check_memory(end: int) -> None:
+    """Raise an error where so many bytes of memory cannot be."""
+    if end > LARGEST:
+        raise UnsupportedError(
+            f"the program needs {end} bytes of memory, and WebAssembly has {LARGEST} at most",
+            hint="give the inputs smaller shapes, or use a smaller model",
+        )
+
+
 def _at(items: Sequence[Item], number: int, what: str) -> Item:
     if number >= len(items):
         raise FormatError(f"a WebAssembly object has no {what} {number}")
     return items[number]
+
+
+def _own_number(part: WasmObject, symbol: Symbol) -> int:
+    """The number of a function among those that an object defines."""
+    number = symbol.index - len(part.outside)
+    if not 0 <= number < len(part.functions):
+        raise FormatError(f"a WebAssembly object does not have its function '{symbol.name}'")
+    return number
 
 
 def _written(form: Form, value: int) -> bytes:

@@ -14,12 +14,16 @@ from sardonyx.record import record
 MAGIC = b"\0asm\x01\0\0\0"
 _VERSION = 2
 """Of the convention."""
+_LAST = "target_features"
+"""The section that LLVM writes behind all others."""
 _SEGMENTS, _SYMBOLS = 5, 8
 """Parts of the section `linking`."""
 _LOCAL, _UNDEFINED, _NAMED = 0x02, 0x10, 0x40
 """Flags of symbols."""
 _PASSIVE, _ELSEWHERE = 1, 2
 """Flags of data: not laid into memory, or into another than the first."""
+_MOST_ALIGNED = 16
+"""The power of two that divides addresses at most."""
 _CONSTANT, _END = 0x41, 0x0B
 """The instructions `i32.const` and `end`."""
 
@@ -179,12 +183,13 @@ class WasmObject:
         self.symbols: list[Symbol] = []
         self.relocations: dict[str, list[Relocation]] = {}
         """By the section they are in, CODE or DATA."""
+        self._whole = False
         reader = Reader(content, len(MAGIC))
         while reader.more:
             number = reader.byte()
             self._read_section(number, Reader(reader.take(reader.number())))
-        if len(self.bodies) != len(self.functions):
-            raise FormatError("a WebAssembly object has not one body for each function")
+        if len(self.bodies) != len(self.functions) or not self._whole:
+            raise FormatError("the WebAssembly object lacks sections", hint="compile it again")
 
     @property
     def outside(self) -> list[Import]:
@@ -207,8 +212,8 @@ class WasmObject:
             case 11:
                 self.data = reader.content
                 self.segments = [_segment(reader) for _ in reader.each()]
-            case 12:
-                pass
+            case 9 | 12:
+                pass  # a table and a number of pieces that stand for the linker's
             case _:
                 raise UnsupportedError(f"a WebAssembly object with a section {number} is not linked")
 
@@ -220,6 +225,8 @@ class WasmObject:
             reader.number()
             found = [_relocation(reader) for _ in reader.each()]
             self.relocations[name.removeprefix("reloc.")] = found
+        elif name == _LAST:
+            self._whole = True
 
     def _read_linking(self, reader: Reader) -> None:
         if (version := reader.number()) != _VERSION:
@@ -316,9 +323,11 @@ def _segment(reader: Reader) -> Segment:
 
 def _aligned(reader: Reader, segment: Segment) -> Segment:
     reader.name()
-    alignment = 1 << reader.number()
+    power = reader.number()
     reader.number()
-    return Segment(segment.begin, segment.size, alignment)
+    if power > _MOST_ALIGNED:
+        raise FormatError(f"WebAssembly data is aligned to 2**{power} bytes")
+    return Segment(segment.begin, segment.size, 1 << power)
 
 
 def _relocation(reader: Reader) -> Relocation:

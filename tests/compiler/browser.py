@@ -102,12 +102,19 @@ def run_module(module: bytes, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray
 
 
 def run_model(model: sx.Model, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
-    """A model's outputs, by WebAssembly."""
-    shapes = {name: item.shape for name, item in feeds.items()}
+    """A model's outputs, by WebAssembly; what decides about the program becomes constant."""
     contents: dict[str, NDArray[Any]] = {}
     while wanted := lower(with_contents(model, contents), standard())[1].wanted:
-        contents |= {value.name: np.asarray(feeds[value.name]) for value in wanted}
+        contents |= {value.name: _content(value, feeds) for value in wanted}
+    shapes = {name: item.shape for name, item in feeds.items() if name not in contents}
     return run_module(compile_wasm(model, shapes, contents), feeds)
+
+
+def _content(value: sx.Value, feeds: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    if value.name in feeds:
+        return np.asarray(feeds[value.name])
+    assert value.tensor is not None, f"'{value.name}' is not fed"
+    return value.tensor.numpy()
 
 
 def run_kernel(
