@@ -17,6 +17,8 @@ from sardonyx.compiler.targets import Target
 from sardonyx.errors import UnsupportedError
 
 FORKS.take(ffi.lib._lock)
+_SYSTEMS = {"wasm32": "unknown-unknown"}
+"""What LLVM calls a machine's system, where that is not Linux."""
 
 
 @cache
@@ -55,7 +57,7 @@ class Compilation:
             self._context = llvm.create_context()
             self._module = llvm.parse_assembly(str(module), self._context)
             self._module.verify()
-            if target.machine == "wasm32":  # whose addresses are not what passes would take for granted
+            if target.machine == "wasm32":  # where passes must not take addresses for 64 bits
                 self._module.data_layout = str(self._machine.target_data)
             tuning = llvm.create_pipeline_tuning_options()
             self._passes = llvm.create_pass_builder(self._machine, tuning)
@@ -167,7 +169,3 @@ def _machine(target: Target) -> Any:
         kind = llvm.Target.from_triple(f"{machine}-{_SYSTEMS.get(machine, 'unknown-linux-gnu')}")
     model = MACHINES[machine].model if LINKS and machine in MACHINES else "jitdefault"
     return kind.create_target_machine(cpu=cpu, features=features, opt=3, codemodel=model, jit=True)
-
-
-_SYSTEMS = {"wasm32": "unknown-unknown"}
-"""What LLVM calls the rest of a machine, where that is not Linux."""

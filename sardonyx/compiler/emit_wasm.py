@@ -53,50 +53,52 @@ define void @free(ptr %block) {
 """
 
 _ERF = r"""
-; With a = |x| below 6: 2 / sqrt(pi) * a * exp(-a*a) * sum((2*a*a)**n / (1 * 3 * ... * (2*n + 1))).
-; a*a is the square of a's upper half, which is exact, and a rest.
+; With a = |x| below 2: 2 / sqrt(pi) * a * exp(-a*a) * sum((2*a*a)**n / (1 * 3 * ... * (2*n + 1))).
+; From 2 on: 1 - exp(-a*a) / sqrt(pi) / (a + (1/2) / (a + (2/2) / (a + (3/2) / ...))).
+; It is right up to a dozen units in the last place.
 declare double @exp(double)
 declare double @llvm.fabs.f64(double)
 declare double @llvm.copysign.f64(double, double)
 define double @erf(double %x) {
 entry:
  %a = call double @llvm.fabs.f64(double %x)
- %far = fcmp oge double %a, 6.0
- br i1 %far, label %one, label %begin
-one:
- %unit = call double @llvm.copysign.f64(double 1.0, double %x)
- ret double %unit
-begin:
- %bits = bitcast double %a to i64
- %cut = and i64 %bits, -134217728
- %upper = bitcast i64 %cut to double
- %lower = fsub double %a, %upper
- %both = fadd double %a, %upper
- %rest = fmul double %lower, %both
- %main = fmul double %upper, %upper
- %square = fadd double %main, %rest
+ %square = fmul double %a, %a
  %twice = fadd double %square, %square
- br label %loop
-loop:
- %term = phi double [1.0, %begin], [%after, %loop]
- %sum = phi double [0.0, %begin], [%total, %loop]
- %odd = phi double [1.0, %begin], [%following, %loop]
+ %minus = fneg double %square
+ %power = call double @exp(double %minus)
+ %far = fcmp oge double %a, 2.0
+ br i1 %far, label %fraction, label %series
+series:
+ %term = phi double [1.0, %entry], [%after, %series]
+ %sum = phi double [0.0, %entry], [%total, %series]
+ %odd = phi double [1.0, %entry], [%following, %series]
  %total = fadd double %sum, %term
  %following = fadd double %odd, 2.0
  %grown = fmul double %term, %twice
  %after = fdiv double %grown, %following
  %least = fmul double %total, 1.0e-17
  %more = fcmp ogt double %after, %least
- br i1 %more, label %loop, label %end
-end:
- %minus = fneg double %main
- %less = fneg double %rest
- %first = call double @exp(double %minus)
- %second = call double @exp(double %less)
- %power = fmul double %first, %second
+ br i1 %more, label %series, label %near
+near:
  %scaled = fmul double %a, 0x3FF20DD750429B6D
  %weight = fmul double %scaled, %power
- %size = fmul double %weight, %total
+ %small = fmul double %weight, %total
+ br label %end
+fraction:
+ %level = phi double [30.0, %entry], [%outer, %fraction]
+ %inner = phi double [%a, %entry], [%value, %fraction]
+ %part = fdiv double %level, %inner
+ %value = fadd double %a, %part
+ %outer = fsub double %level, 0.5
+ %again = fcmp ogt double %outer, 0.0
+ br i1 %again, label %fraction, label %rest
+rest:
+ %below = fmul double %value, 0x3FFC5BF891B4EF6A
+ %missing = fdiv double %power, %below
+ %large = fsub double 1.0, %missing
+ br label %end
+end:
+ %size = phi double [%small, %near], [%large, %rest]
  %made = call double @llvm.copysign.f64(double %size, double %x)
  ret double %made
 }

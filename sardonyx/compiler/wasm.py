@@ -1,15 +1,16 @@
 """A model as one WebAssembly module: its kernels, its constants, and the plan for fixed shapes.
 
 The module exports `memory`, `run` and the kernels, and imports functions of `Math` where a kernel
-computes in float64. A custom section `sardonyx` says in JSON where everything lies:
+calls them in float64. A custom section `sardonyx` says in JSON where everything lies:
 
     {"inputs": [{"name", "type", "shape", "address", "bytes"}], "outputs": [the same],
      "runs": [{"record": address, "status": address or null}]}
 
+To run it, write the inputs at their addresses and, for each of the runs, call `run(record)`, which
+returns 0, or 1 where memory cannot grow as kernels need it; an `int64` at `status` that is not 0
+then says that an index was out of range. Memory may grow in a run, so look at its buffer again.
 Where the size of an output is known only by a run, it has a `count`, the address of an `int64`: so
-many elements along its `axis` are the result, of as many as `shape` has room for. To run it, write the inputs at their addresses and, for each of the runs, call `run(record)`, which
-returns 0, or 1 where memory cannot grow as kernels need it; then an `int64` at `status` is not 0
-where an index was out of range. Memory may grow in a run, so look at its buffer again after it.
+many elements along its `axis` are the result, of as many as `shape` has room for.
 """
 
 import json

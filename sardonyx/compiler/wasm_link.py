@@ -198,7 +198,9 @@ class Joined:
                 return 0
             case Meaning.TABLE if symbol.name == _TABLE:
                 return 0
-        raise UnsupportedError(f"'{symbol.name}' is not what WebAssembly needs: {item.meaning.value}")
+        raise UnsupportedError(
+            f"'{symbol.name}' is not what WebAssembly needs: {item.meaning.value}"
+        )
 
     def _address(self, number: int, symbol: Symbol) -> int:
         if symbol.defined:

@@ -215,7 +215,9 @@ class WasmObject:
             case 9 | 12:
                 pass  # a table and a number of pieces that stand for the linker's
             case _:
-                raise UnsupportedError(f"a WebAssembly object with a section {number} is not linked")
+                raise UnsupportedError(
+                    f"a WebAssembly object with a section {number} is not linked"
+                )
 
     def _read_custom(self, reader: Reader) -> None:
         name = reader.name()
@@ -237,13 +239,13 @@ class WasmObject:
             if kind == _SYMBOLS:
                 self.symbols = [self._symbol(part) for _ in part.each()]
             elif kind == _SEGMENTS:
-                self.segments = [_aligned(part, item) for item, _ in zip(self.segments, part.each())]
+                self.segments = [_aligned(part, self.segments, n) for n in part.each()]
             else:
                 raise UnsupportedError(f"WebAssembly's linking information {kind} is not known")
 
     def _symbol(self, reader: Reader) -> Symbol:
         number, flags = reader.byte(), reader.number()
-        if number not in iter(Kind):
+        if number not in set(Kind):
             raise UnsupportedError(f"WebAssembly symbols of the kind {number} are not linked")
         kind = Kind(number)
         defined, shared = not flags & _UNDEFINED, not flags & _LOCAL
@@ -321,13 +323,13 @@ def _segment(reader: Reader) -> Segment:
     return Segment(begin, count, 1)
 
 
-def _aligned(reader: Reader, segment: Segment) -> Segment:
+def _aligned(reader: Reader, segments: list[Segment], number: int) -> Segment:
     reader.name()
     power = reader.number()
     reader.number()
-    if power > _MOST_ALIGNED:
-        raise FormatError(f"WebAssembly data is aligned to 2**{power} bytes")
-    return Segment(segment.begin, segment.size, 1 << power)
+    if power > _MOST_ALIGNED or number >= len(segments):
+        raise FormatError(f"WebAssembly data {number} is aligned to 2**{power} bytes or not there")
+    return Segment(segments[number].begin, segments[number].size, 1 << power)
 
 
 def _relocation(reader: Reader) -> Relocation:
@@ -335,4 +337,6 @@ def _relocation(reader: Reader) -> Relocation:
     if kind not in RELOCATIONS:
         raise UnsupportedError(f"WebAssembly relocations of the kind {kind} are not made")
     meaning, form = RELOCATIONS[kind]
-    return Relocation(meaning, form, place, index, reader.signed() if meaning is Meaning.ADDRESS else 0)
+    return Relocation(
+        meaning, form, place, index, reader.signed() if meaning is Meaning.ADDRESS else 0
+    )

@@ -141,7 +141,9 @@ def run_kernel(
     made = joined.module(["kernel"], end=frame + 8 * len(values) + 24)
     _, found = node().run(made, write, calls, read)
     for name, part in zip(kernel.memories, found, strict=True):
-        memories[name][...] = np.frombuffer(part, memories[name].dtype).reshape(memories[name].shape)
+        memories[name][...] = np.frombuffer(part, memories[name].dtype).reshape(
+            memories[name].shape
+        )
 
 
 def _number(extent: Any, given: Mapping[str, int]) -> int:
