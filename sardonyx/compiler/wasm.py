@@ -8,7 +8,8 @@ calls them in float64. A custom section `sardonyx` says in JSON where everything
 
 To run it, write the inputs at their addresses and, for each of the runs, call `run(record)`, which
 returns 0, or 1 where memory cannot grow as kernels need it; an `int64` at `status` that is not 0
-then says that an index was out of range. Memory may grow in a run, so look at its buffer again.
+then says that an index was out of range, until it is overwritten. Memory may grow in a run, so look
+at its buffer again. Nothing is shared: runs of one instance go one after another, in one thread.
 Where the size of an output is known only by a run, it has a `count`, the address of an `int64`: so
 many elements along its `axis` are the result, of as many as `shape` has room for.
 """

@@ -106,7 +106,8 @@ def run_model(model: sx.Model, feeds: Mapping[str, NDArray[Any]]) -> list[NDArra
     contents: dict[str, NDArray[Any]] = {}
     while wanted := lower(with_contents(model, contents), standard())[1].wanted:
         contents |= {value.name: _content(value, feeds) for value in wanted}
-    shapes = {name: item.shape for name, item in feeds.items() if name not in contents}
+    fed = {name: item for name, item in feeds.items() if name not in contents}
+    shapes = {name: item.shape for name, item in fed.items() if isinstance(item, np.ndarray)}
     return run_module(compile_wasm(model, shapes, contents), feeds)
 
 

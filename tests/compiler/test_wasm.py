@@ -60,6 +60,7 @@ def test_operators_agree_with_their_reference(case: Case) -> None:
 
 
 @needs_node
+@pytest.mark.filterwarnings("ignore:Mean of empty slice")
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 17])
 def test_sizes_around_a_vector(size: int) -> None:
     model = text("""g (float[n,k] x, float[k,n] w, float[n] s) => (float[n,n] y, float[n,1] r,

@@ -178,3 +178,19 @@ def test_only_what_is_called_is_brought_along() -> None:
     [brought] = support_objects([content])
     assert [item.name for item in WasmObject(brought).outside] == ["exp"]
     assert b"Math" in Joined([content, brought], MATH).module(["f"])
+
+
+@needs_node
+def test_memory_for_kernels_grows_or_is_refused() -> None:
+    text = "declare ptr @malloc(i64)\ndefine ptr @take(i64 %size) {\n" \
+           " %block = call ptr @malloc(i64 %size)\n ret ptr %block\n}"  # fmt: skip
+    content = compile_module(text, WASM)
+    joined = Joined([content, *support_objects([content])], {})
+    module = joined.module(["take"], end=3 * 65536 + 64)
+    sizes = [0, 1, 65536 - 64, 65536, 1 << 20, (1 << 32) + 1, 1 << 62]
+    begin = 3 * 65536 + 64
+    found, [last] = node().run(
+        module, [], [("take", [str(size)]) for size in sizes], [(begin + (1 << 20) - 1, 1)]
+    )
+    assert found == [begin] * 5 + [0] * 2
+    assert last == b"\0"
