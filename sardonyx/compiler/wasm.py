@@ -10,8 +10,9 @@ To run it, write the inputs at their addresses and, for each of the runs, call `
 returns 0, or 1 where memory cannot grow as kernels need it; an `int64` at `status` that is not 0
 then says that an index was out of range, until it is overwritten. Memory may grow in a run, so look
 at its buffer again. Nothing is shared: runs of one instance go one after another, in one thread.
-Where the size of an output is known only by a run, it has a `count`, the address of an `int64`: so
-many elements along its `axis` are the result, of as many as `shape` has room for.
+Types have ONNX's names; what is narrower than a byte has one to itself. Where the size of an output
+is known only by a run, it has a `count`, the address of an `int64`: so many elements along its
+`axis` are the result, of as many as `shape` has room for.
 """
 
 import json
@@ -67,6 +68,7 @@ def compile_wasm(
     >>> compile_wasm(model, {"x": [5]})[:4]
     b'\\x00asm'
     """
+    _check_names(model, [*(shapes or {}), *(contents or {})])
     operators = catalog or standard()
     if constants := _defaults(model) | (contents or {}):
         model = run_pipeline(with_contents(model, constants), CLEAN, catalog=operators)
@@ -121,19 +123,25 @@ class _Program:
         self.end = self.joined.end
         self.data: list[tuple[int, bytes]] = []
         self.constants: dict[int, _Array] = {}
-        self.arrays = {array: self.constant(number) for array, number in self.tables.held}
+        self.arrays = {
+            array: self.constant(number)
+            for array, number in self.tables.held
+            if _is_numbers(image.constants[number])
+        }
         self.sizes: Sizes = [None] * len(self.tables.symbols)
         self.inputs = self.place_inputs(shapes)
         self.runs = [run for step in self.tables.steps if (run := self.step(step))]
 
     def module(self) -> bytes:
         """The module, with its description."""
-        outputs = zip(self.tables.names, self.tables.outputs, strict=True)
-        told = {
-            "inputs": self.inputs,
-            "outputs": [self.arrays[number].described(name) for name, number in outputs],
-            "runs": self.runs,
-        }
+        outputs = []
+        for name, number in zip(self.tables.names, self.tables.outputs, strict=True):
+            if number not in self.arrays:
+                raise UnsupportedError(
+                    f"output '{name}' is no tensor of numbers", hint="leave it out of the model"
+                )
+            outputs.append(self.arrays[number].described(name))
+        told = {"inputs": self.inputs, "outputs": outputs, "runs": self.runs}
         notes = {SECTION: json.dumps(told).encode()}
         return self.joined.module(["run", *self.kernels], self.data, self.end, notes)
 
@@ -165,11 +173,6 @@ class _Program:
     def place_inputs(self, shapes: Shapes) -> list[dict[str, Any]]:
         """Room for what is fed, and what its shapes tell; inputs that nobody reads have none."""
         told = {item.array: item for item in self.tables.told}
-        names = [fed.name for fed in self.tables.fed]
-        if unknown := [name for name in shapes if name not in names]:
-            raise InputError(
-                f"the model has no input '{unknown[0]}'", hint=f"its inputs are: {', '.join(names)}"
-            )
         found = []
         for fed in self.tables.fed:
             if fed.array not in told:
@@ -202,13 +205,13 @@ class _Program:
                 hint="let operators such as NonZero or NonMaxSuppression make outputs only",
             )
         values, arena_bytes, shapes = function(image.source)(*sizes, lambda tasks, stepwise: 1)
-        offsets = np.array(image.offsets, np.int64)
-        if values:
-            offsets[list(image.positions)] = np.array(values, np.int64)[list(image.chosen)]
         for number, dtype, shape in zip(image.outputs, image.dtypes, shapes, strict=True):
             size = math.prod(shape) * data_type(dtype).numpy.itemsize
             self.arrays[number] = _Array(self.room(size), shape, dtype)
         arena = self.room(arena_bytes)
+        offsets = np.array(image.offsets, np.int64)
+        if values:
+            offsets[list(image.positions)] = np.array(values, np.int64)[list(image.chosen)]
         outside = [self.arrays[number] for number in (*image.inputs, *image.outputs)]
         constants = [self.constant(number) for number in image.constants]
         addresses = [0] * FIRST_INPUT + [item.address for item in (*outside, *constants)]
@@ -222,9 +225,21 @@ class _Program:
         return {"record": record_address, "status": status}
 
 
+def _check_names(model: Model, given: Sequence[str]) -> None:
+    names = [] if model.graph is None else [value.name for value in model.graph.inputs]
+    if unknown := [name for name in given if name not in names]:
+        raise InputError(
+            f"the model has no input '{unknown[0]}'", hint=f"its inputs are: {', '.join(names)}"
+        )
+
+
 def _defaults(model: Model) -> Contents:
     inputs = [] if model.graph is None else model.graph.inputs
     return {value.name: value.tensor.numpy() for value in inputs if value.tensor is not None}
+
+
+def _is_numbers(constant: Any) -> bool:
+    return isinstance(constant, np.ndarray) and constant.dtype != object
 
 
 def _shape(told: Told, given: Sequence[int] | None) -> tuple[int, ...]:

@@ -187,6 +187,8 @@ def test_what_a_module_cannot_do_is_told() -> None:
         compile_wasm(relu)
     with pytest.raises(InputError, match=r"has no input 'z'; its inputs are: x"):
         compile_wasm(relu, {"z": [1, 3]})
+    with pytest.raises(InputError, match=r"has no input 'z'; its inputs are: x"):
+        compile_wasm(relu, {"x": [1, 3]}, {"z": np.zeros(3)})
     with pytest.raises(InputError, match=r"cannot have the shape \[-1, 3\]"):
         compile_wasm(relu, {"x": [-1, 3]})
     with pytest.raises(InputError, match=r"does not fit \[n, 3\]"):
@@ -203,6 +205,17 @@ def test_what_a_module_cannot_do_is_told() -> None:
     with pytest.raises(UnsupportedError, match="known only by a run"):
         compile_wasm(text("g (float[9] x) => (float[m] y) "
                           "{ i = NonZero(x) f = Cast<to = 1>(i) y = Relu(f) }"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["g (string[2] x) => (string[2] y) { y = Identity(x) }",
+     "g (float[2] x) => (string[1] y) { y = Constant<value_strings = [\"a\"]>() }",
+     "g (seq(float[2]) x) => (seq(float[2]) y) { y = Identity(x) }"],
+)  # fmt: skip
+def test_texts_and_lists_are_refused(content: str) -> None:
+    with pytest.raises(UnsupportedError, match=r"cannot become WebAssembly|no tensor of numbers"):
+        compile_wasm(text(content))
 
 
 def test_a_module_without_a_description_is_refused() -> None:
