@@ -167,7 +167,7 @@ class Program:
         numbered = self._numbered(rooms, feeds) if rooms else NO_ROOMS
         sizes: Sizes = [None] * len(self._tables.symbols)
         for told in self._tables.told:
-            learn_sizes(sizes, told, arrays[told.array])
+            _learn(sizes, told, arrays[told.array])
         check_sizes(sizes, self._tables.checks)
         for step in self._steps:
             if isinstance(step, ReferenceImage):
@@ -204,7 +204,7 @@ class Program:
         for number, array in zip(step.outputs, made, strict=False):
             arrays[number] = array
         for told in step.told:
-            learn_sizes(sizes, told, arrays[told.array])
+            _learn(sizes, told, arrays[told.array])
         check_sizes(sizes, step.checks)
 
     @cached_property
@@ -266,11 +266,11 @@ def _cut(step: CutImage, arrays: list[Any], sizes: Sizes) -> None:
     part = whole[(slice(None),) * step.axis + (slice(count),)]
     arrays[step.output] = part.copy() if part.size < whole.size else whole
     for told in step.told:
-        learn_sizes(sizes, told, arrays[told.array])
+        _learn(sizes, told, arrays[told.array])
     check_sizes(sizes, step.checks)
 
 
-def learn_sizes(sizes: Sizes, told: Told, array: Any) -> None:
+def _learn(sizes: Sizes, told: Told, array: Any) -> None:
     """Sizes from an array's shape; an error where it contradicts what is known."""
     if array is None:
         raise EvaluationError(f"'{told.name}' is used but nothing makes it", hint="check the model")

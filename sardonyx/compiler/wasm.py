@@ -37,16 +37,18 @@ from sardonyx.compiler.image import (
     Wanted,
 )
 from sardonyx.compiler.plan import ALIGNMENT
-from sardonyx.compiler.program import Sizes, check_sizes, learn_sizes
+from sardonyx.compiler.program import check_sizes
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, with_contents
 from sardonyx.compiler.targets import WASM
 from sardonyx.compiler.wasm_link import Joined, check_memory
 from sardonyx.compiler.wasm_object import MAGIC, Reader
+from sardonyx.dims import HIDDEN
 from sardonyx.dtypes import data_type, from_numpy
 from sardonyx.errors import FormatError, InputError, UnsupportedError
 from sardonyx.graph import Model
 from sardonyx.ops.catalog import Catalog, standard
+from sardonyx.passes.options import Options
 from sardonyx.passes.pipeline import CLEAN, run_pipeline
 from sardonyx.record import record
 
@@ -68,18 +70,18 @@ def compile_wasm(
     >>> compile_wasm(model, {"x": [5]})[:4]
     b'\\x00asm'
     """
-    _check_names(model, [*(shapes or {}), *(contents or {})])
     operators = catalog or standard()
-    if constants := _defaults(model) | (contents or {}):
-        model = run_pipeline(with_contents(model, constants), CLEAN, catalog=operators)
-    image = compile_image(model, WASM, operators, specialize=True)
+    fixed = with_contents(model, _constants(model, contents or {}))
+    options = Options(input_shapes=shapes or {})
+    fixed = run_pipeline(fixed, CLEAN, options, catalog=operators)
+    image = compile_image(fixed, WASM, operators, specialize=True)
     if isinstance(image, Wanted):
         raise UnsupportedError(
             f"the contents of inputs decide what the program is: {', '.join(image.names)}",
             hint="give their contents, which become constants of the module",
         )
     _refuse_references(image)
-    return _Program(image.whole(), shapes or {}).module()
+    return _Program(image.whole()).module()
 
 
 def description(module: bytes) -> dict[str, Any]:
@@ -113,7 +115,7 @@ class _Array:
 class _Program:
     """Lays out a program's memory, from the end of the code's own data on."""
 
-    def __init__(self, image: Image, shapes: Shapes) -> None:
+    def __init__(self, image: Image) -> None:
         self.image, self.tables = image, image.tables
         segments = [step for step in self.tables.steps if isinstance(step, SegmentImage)]
         kernels = 1 + max((call[0] for step in segments for call in step.calls), default=-1)
@@ -128,8 +130,7 @@ class _Program:
             for array, number in self.tables.held
             if _is_numbers(image.constants[number])
         }
-        self.sizes: Sizes = [None] * len(self.tables.symbols)
-        self.inputs = self.place_inputs(shapes)
+        self.inputs = self.place_inputs()
         self.runs = [run for step in self.tables.steps if (run := self.step(step))]
 
     def module(self) -> bytes:
@@ -170,8 +171,8 @@ class _Program:
             self.constants[number] = _Array(self.put(array), array.shape, kind)
         return self.constants[number]
 
-    def place_inputs(self, shapes: Shapes) -> list[dict[str, Any]]:
-        """Room for what is fed, and what its shapes tell; inputs that nobody reads have none."""
+    def place_inputs(self) -> list[dict[str, Any]]:
+        """Room for what is fed; inputs that nobody reads have none."""
         told = {item.array: item for item in self.tables.told}
         found = []
         for fed in self.tables.fed:
@@ -179,12 +180,11 @@ class _Program:
                 continue
             item = told[fed.array]
             dtype = data_type(item.dtype).numpy
-            shape = _shape(item, shapes.get(fed.name))
+            shape = _shape(item)
             address = self.room(math.prod(shape) * dtype.itemsize)
-            learn_sizes(self.sizes, item, np.broadcast_to(np.zeros((), dtype), shape))
             self.arrays[fed.array] = _Array(address, shape, item.dtype)
             found.append(self.arrays[fed.array].described(fed.name))
-        check_sizes(self.sizes, self.tables.checks)
+        check_sizes([], self.tables.checks)
         return found
 
     def step(self, step: SegmentImage | ReferenceImage | CutImage) -> dict[str, Any] | None:
@@ -198,13 +198,12 @@ class _Program:
 
     def segment(self, image: SegmentImage) -> dict[str, Any]:
         """Tables of a segment and the record that `run` takes, in the order it says."""
-        sizes = [self.sizes[number] for number in image.symbols]
-        if None in sizes or any(self.arrays[number].cut for number in image.inputs):
+        if image.symbols or any(self.arrays[number].cut for number in image.inputs):
             raise UnsupportedError(
                 "a size that is known only by a run is needed while it goes on",
                 hint="let operators such as NonZero or NonMaxSuppression make outputs only",
             )
-        values, arena_bytes, shapes = function(image.source)(*sizes, lambda tasks, stepwise: 1)
+        values, arena_bytes, shapes = function(image.source)(lambda tasks, stepwise: 1)
         for number, dtype, shape in zip(image.outputs, image.dtypes, shapes, strict=True):
             size = math.prod(shape) * data_type(dtype).numpy.itemsize
             self.arrays[number] = _Array(self.room(size), shape, dtype)
@@ -225,33 +224,28 @@ class _Program:
         return {"record": record_address, "status": status}
 
 
-def _check_names(model: Model, given: Sequence[str]) -> None:
-    names = [] if model.graph is None else [value.name for value in model.graph.inputs]
-    if unknown := [name for name in given if name not in names]:
+def _constants(model: Model, contents: Contents) -> Contents:
+    """What inputs are constants: those with a default, and those whose contents are given."""
+    inputs = {} if model.graph is None else {value.name: value for value in model.graph.inputs}
+    if unknown := [name for name in contents if name not in inputs]:
         raise InputError(
-            f"the model has no input '{unknown[0]}'", hint=f"its inputs are: {', '.join(names)}"
+            f"the model has no input '{unknown[0]}'", hint=f"its inputs are: {', '.join(inputs)}"
         )
-
-
-def _defaults(model: Model) -> Contents:
-    inputs = [] if model.graph is None else model.graph.inputs
-    return {value.name: value.tensor.numpy() for value in inputs if value.tensor is not None}
+    tensors = {name: value.tensor for name, value in inputs.items() if value.tensor is not None}
+    return {name: tensor.numpy() for name, tensor in tensors.items()} | contents
 
 
 def _is_numbers(constant: Any) -> bool:
     return isinstance(constant, np.ndarray) and constant.dtype != object
 
 
-def _shape(told: Told, given: Sequence[int] | None) -> tuple[int, ...]:
-    if given is not None:
-        if any(size < 0 for size in given):
-            raise InputError(f"input '{told.name}' cannot have the shape {list(given)}")
-        return tuple(given)
+def _shape(told: Told) -> tuple[int, ...]:
+    """The shape of an input, which must be known."""
     known = [size for size in told.shape if isinstance(size, int)]
     if len(known) < len(told.shape):
-        open_sizes = ", ".join(str(size) for size in told.shape if not isinstance(size, int))
+        shape = ", ".join("?" if str(size).startswith(HIDDEN) else str(size) for size in told.shape)
         raise UnsupportedError(
-            f"input '{told.name}' has sizes that are not known: {open_sizes}",
+            f"input '{told.name}' has sizes that are not known: [{shape}]",
             hint="give its shape: a WebAssembly module has its memory laid out beforehand",
         )
     return tuple(known)
