@@ -6,11 +6,12 @@ from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_math import declare, intrinsic, like, splat
 
 _PAIRS = {
-    4: "llvm.x86.sse2.pmadd.wd",
-    8: "llvm.x86.avx2.pmadd.wd",
-    16: "llvm.x86.avx512.pmaddw.d.512",
+    ("x86_64", 4): "llvm.x86.sse2.pmadd.wd",
+    ("x86_64", 8): "llvm.x86.avx2.pmadd.wd",
+    ("x86_64", 16): "llvm.x86.avx512.pmaddw.d.512",
+    ("wasm32", 4): "llvm.wasm.dot",
 }
-"""On x86-64, by lanes: products of int16, two and two added to an int32."""
+"""By machine and lanes: products of int16, two and two added to an int32."""
 _PAIR_SUMS = {
     ("vdpbf16ps", 16): "llvm.x86.avx512bf16.dpbf16ps.512",
     ("bfdot", 4): "llvm.aarch64.neon.bfdot.v4f32.v8bf16",
@@ -94,8 +95,9 @@ def _signed(b: ir.IRBuilder, word: Any, part: int) -> Any:
 def _pairs(b: ir.IRBuilder, left: Any, right: Any, lanes: int) -> Any:
     """Products of both int16 of two words, added."""
     halves = ir.VectorType(ir.IntType(16), 2 * lanes)
-    if b.module.machine == "x86_64" and lanes in _PAIRS:
-        function = declare(b.module, _PAIRS[lanes], left.type, [halves, halves])
+    name = _PAIRS.get((b.module.machine, lanes))
+    if name is not None:
+        function = declare(b.module, name, left.type, [halves, halves])
         return b.call(function, [b.bitcast(word, halves) for word in (left, right)])
     sixteen = splat(left.type, 16)
     narrow = like(left.type, ir.IntType(16))

@@ -17,12 +17,20 @@ from sardonyx.compiler.targets import Target
 from sardonyx.errors import UnsupportedError
 
 FORKS.take(ffi.lib._lock)
+_SYSTEMS = {"wasm32": "unknown-unknown"}
+"""What LLVM calls a machine's system, where that is not Linux."""
 
 
 @cache
 def _initialize() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+
+
+@cache
+def _initialize_all() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
 
 
 def llvm_features() -> frozenset[str]:
@@ -49,6 +57,8 @@ class Compilation:
             self._context = llvm.create_context()
             self._module = llvm.parse_assembly(str(module), self._context)
             self._module.verify()
+            if target.machine == "wasm32":  # where passes must not take addresses for 64 bits
+                self._module.data_layout = str(self._machine.target_data)
             tuning = llvm.create_pipeline_tuning_options()
             self._passes = llvm.create_pass_builder(self._machine, tuning)
             self._pipeline = _pipeline()
@@ -155,6 +165,7 @@ def _machine(target: Target) -> Any:
     if machine == MACHINE:
         kind = llvm.Target.from_default_triple()
     else:
-        kind = llvm.Target.from_triple(f"{machine}-unknown-linux-gnu")
-    model = MACHINES[machine].model if LINKS else "jitdefault"
+        _initialize_all()
+        kind = llvm.Target.from_triple(f"{machine}-{_SYSTEMS.get(machine, 'unknown-linux-gnu')}")
+    model = MACHINES[machine].model if LINKS and machine in MACHINES else "jitdefault"
     return kind.create_target_machine(cpu=cpu, features=features, opt=3, codemodel=model, jit=True)

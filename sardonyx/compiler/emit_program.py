@@ -12,8 +12,8 @@ from typing import Any, Self, TypeVar
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_engine import Compilation
 from sardonyx.compiler.emit_loops import emit_kernel
-from sardonyx.compiler.emit_pool import emit_pool
-from sardonyx.compiler.processors import available_processors
+from sardonyx.compiler.emit_pool import HOST, emit_pool
+from sardonyx.compiler.processors import MACHINE, available_processors
 from sardonyx.compiler.targets import Target
 from sardonyx.loops import Kernel
 from sardonyx.loops.verify import verify
@@ -131,7 +131,8 @@ class Assembly:
         self._machines: list[Any] = []
         self._switching = getswitchinterval()
         self._waiting: list[tuple[Future[None], Compilation]] = []
-        self._sharing = self._submit(emit_pool)
+        self._dialect = HOST if target.machine in ("", MACHINE) else None
+        self._sharing = self._submit(lambda: emit_pool(self._dialect))
 
     def __enter__(self) -> Self:
         if self._switching > SWITCHING:
@@ -166,8 +167,8 @@ class Assembly:
         return [compilation.result() for _, compilation in self._waiting]
 
     def sharing(self) -> bytes:
-        """Object code of the functions that share work among threads."""
-        return emit_pool() if self._sharing.cancel() else self._sharing.result()
+        """Object code of the functions that share work among threads; none for elsewhere."""
+        return emit_pool(self._dialect) if self._sharing.cancel() else self._sharing.result()
 
     def _start(self) -> None:
         """Begin to compile what was added since the last time."""

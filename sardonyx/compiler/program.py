@@ -168,7 +168,7 @@ class Program:
         sizes: Sizes = [None] * len(self._tables.symbols)
         for told in self._tables.told:
             _learn(sizes, told, arrays[told.array])
-        _check(sizes, self._tables.checks)
+        check_sizes(sizes, self._tables.checks)
         for step in self._steps:
             if isinstance(step, ReferenceImage):
                 self._run_reference(step, arrays, sizes, watch)
@@ -205,7 +205,7 @@ class Program:
             arrays[number] = array
         for told in step.told:
             _learn(sizes, told, arrays[told.array])
-        _check(sizes, step.checks)
+        check_sizes(sizes, step.checks)
 
     @cached_property
     def _references(self) -> "References":
@@ -267,7 +267,7 @@ def _cut(step: CutImage, arrays: list[Any], sizes: Sizes) -> None:
     arrays[step.output] = whole if part.shape == whole.shape else part.copy()
     for told in step.told:
         _learn(sizes, told, arrays[told.array])
-    _check(sizes, step.checks)
+    check_sizes(sizes, step.checks)
 
 
 def _learn(sizes: Sizes, told: Told, array: Any) -> None:
@@ -297,7 +297,7 @@ def _text(shape: Sequence[int | str]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
-def _check(sizes: Sizes, checks: Checks | None) -> None:
+def check_sizes(sizes: Sizes, checks: Checks | None) -> None:
     """An error where sizes that must be equal are not."""
     if checks is None:
         return

@@ -60,10 +60,16 @@ NEON_BF16 = replace(
     NEON_I8MM, name="neonbf16", needs=(*NEON_I8MM.needs, "bf16"),
     features="+neon,+dotprod,+i8mm,+bf16", pairs="bfdot",
 )  # fmt: skip
+WASM = Target(
+    "wasm", 4, 16, 4, 2, ("simd128",), "generic",
+    "+simd128,+bulk-memory,+nontrapping-fptoint,+sign-ext,+mutable-globals", machine="wasm32",
+    second_cache=256 << 10,
+)  # fmt: skip
+"""What browsers run, which no process of ours does: code is made for it, never chosen here."""
 TARGETS = (
     AVX512_BF16, AVX512_VNNI, AVX512, AVX2, NEON_BF16, NEON_I8MM, NEON_DOT, NEON, GENERIC,
 )  # fmt: skip
-"""Best first."""
+"""What a process may run on, best first."""
 
 
 def choose_target(features: frozenset[str], name: str | None = None) -> Target:

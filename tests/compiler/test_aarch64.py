@@ -8,7 +8,6 @@ import struct
 import subprocess
 from pathlib import Path
 
-import llvmlite.binding as llvm
 import pytest
 
 import sardonyx as sx
@@ -53,12 +52,6 @@ define void @add(ptr %p) {
  ret void
 }
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cross() -> None:
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
 
 
 class Code:

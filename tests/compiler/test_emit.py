@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sardonyx.compiler.host import host_features
-from sardonyx.compiler.targets import TARGETS, Target
+from sardonyx.compiler.targets import TARGETS, WASM, Target
 from sardonyx.dims import symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops import interpret
@@ -30,10 +30,13 @@ from sardonyx.loops.nodes import (
     Update,
     Whole,
 )
+from tests.compiler.browser import needs_node
 from tests.compiler.native import run_native
 
 RUNNABLE = [target for target in TARGETS if host_features().issuperset(target.needs)]
-targets = pytest.mark.parametrize("target", RUNNABLE, ids=lambda target: target.name)
+targets = pytest.mark.parametrize(
+    "target", [*RUNNABLE, pytest.param(WASM, marks=needs_node)], ids=lambda target: target.name
+)
 FLOAT = DataType.FLOAT
 
 

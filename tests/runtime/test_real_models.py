@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
+from sardonyx.errors import UnsupportedError
+from tests.compiler.browser import needs_node, run_model
 from tests.compiler.native import LOWER
 from tests.ops.test_shared_models import ATOL, WIDER, agree, cases, read_case, with_keys
 from tests.shared_models import needs_models
@@ -22,6 +24,12 @@ QUICK = {
 }
 """Models that compile in a few seconds; the others take up to a minute each."""
 
+NOT_IN_A_BROWSER = {
+    "crop_and_resize_loop", "dictvectorizer_trees", "knn_imputer_functions", "loop_lstm_tiny",
+    "lr_mnist_scikit", "scan_rnn", "silero_vad", "sk_lof", "sk_pipeline_lightgbm", "sk_rf_iris",
+    "sk_titanic", "tiny_gpt2_greedysearch", "tract_qlstm", "yolov8_nms",
+}  # fmt: skip
+"""Models with subgraphs, texts, dictionaries, or sizes that only a run tells."""
 
 TARGETS = ("native", *LOWER)
 
@@ -59,3 +67,29 @@ def test_compiled(path: Path, target: str) -> None:
         agree(first, wanted, WIDER.get(path.parent.name, ATOL))
         if isinstance(first, np.ndarray):
             np.testing.assert_array_equal(first, second)
+
+
+@needs_models
+@needs_node
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=f"{path.parent.name}-{path.stem}",
+                     marks=[] if path.parent.name in QUICK else [pytest.mark.slow])
+        for path in cases()
+    ],
+)  # fmt: skip
+def test_in_a_browser(path: Path) -> None:
+    name = path.parent.name
+    model = sx.simplify(sx.load(path.parent / "model.onnx"))
+    feeds, expected = read_case(path)
+    feeds = with_keys(model, feeds)
+    if name in NOT_IN_A_BROWSER:
+        with pytest.raises(UnsupportedError):
+            run_model(model, feeds)
+        return
+    assert model.graph is not None
+    names = [value.name for value in model.graph.outputs]
+    found = dict(zip(names, run_model(model, feeds), strict=True))
+    for output, wanted in expected.items():
+        agree(found[output], wanted, WIDER.get(name, ATOL))
