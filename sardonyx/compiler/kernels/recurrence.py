@@ -34,7 +34,7 @@ from sardonyx.record import entity
 ROWS_IN_TASK = 16
 """Rows of a batch that take a step together, so that weights are read once for all of them."""
 ROWS_IN_TILE = 4
-PANEL_COLUMNS = 128
+PANEL_COLUMNS = 64
 """Columns of a panel of weights at most; units come in whole vectors of every target."""
 DIRECTION, ROW, TIME, UNIT, END = "%direction", "%row", "%time", "%unit", "%end"
 BLOCK, COUNT, STEP, PANEL, GATE = "%block", "%count", "%step", "%panel", "%gate"
@@ -86,6 +86,8 @@ class Layer:
     batch_first: bool
     gates_by_row: bool
     """Whether the input's part of gates lies by rows, then by steps."""
+    gates_in_panels: bool
+    """Whether the input's part of gates lies by panels of units, as `order_in_panels` says."""
     units: int
     """Whose gates lie side by side in a panel of weights."""
 
@@ -116,6 +118,20 @@ def units_in_panel(hidden: int, gates: int) -> int:
     """How many units' gates lie side by side in a panel, so that few are padding."""
     choices = range(16, max(PANEL_COLUMNS // gates, 16) + 1, 16)
     return min(choices, key=lambda units: (-(-hidden // units) * units, -units))
+
+
+def order_in_panels(hidden: int, gates: int, units: int) -> list[int]:
+    """The columns of gates, all gates of a panel's units behind those of the panel before.
+
+    >>> order_in_panels(3, 2, 2)
+    [0, 1, 3, 4, 2, 5]
+    """
+    return [
+        gate * hidden + unit
+        for first in range(0, hidden, units)
+        for gate in range(gates)
+        for unit in range(first, min(first + units, hidden))
+    ]
 
 
 def pack_kernel(source: Buffer, packed: Buffer, first: int, units: int) -> Kernel:
@@ -197,11 +213,15 @@ class _Writer:
         """The unit of a panel's that is taken now."""
         return symbol(PANEL) * self.layer.units + symbol(UNIT)
 
+    @property
+    def extent(self) -> Size:
+        """How many units a panel has."""
+        hidden, units = self.layer.hidden, self.layer.units
+        return units if hidden % units == 0 else minimum(units, hidden - symbol(PANEL) * units)
+
     def units(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         """The body for each unit of a panel."""
-        hidden, units = self.layer.hidden, self.layer.units
-        extent = units if hidden % units == 0 else minimum(units, hidden - symbol(PANEL) * units)
-        return (Loop(UNIT, extent, body, Kind.VECTOR),)
+        return (Loop(UNIT, self.extent, body, Kind.VECTOR),)
 
     def state(self, row: Size, unit: Size) -> tuple[Size, ...]:
         """Where a state of the layer lies."""
@@ -225,6 +245,14 @@ class _Writer:
             at = (at[2], at[0], at[1], at[3])
         return (Store(self.parts.output, at, value),)
 
+    def input_column(self, gate: int) -> Size:
+        """Where the input's part of a unit's gate lies among those of all gates."""
+        layer, gates = self.layer, len(self.layer.cell.inputs)
+        first = symbol(DIRECTION) * gates * layer.hidden
+        if not layer.gates_in_panels:
+            return first + gate * layer.hidden + self.unit
+        return first + gates * layer.units * symbol(PANEL) + gate * self.extent + symbol(UNIT)
+
     def elements(self) -> dict[Form, Load]:
         """Where a cell's elements lie for one unit."""
         cell, hidden, parts = self.layer.cell, self.layer.hidden, self.parts
@@ -233,8 +261,7 @@ class _Writer:
         time = symbol("%at")
         gates = (self.row, time) if self.layer.gates_by_row else (time, self.row)
         for number, element in enumerate(cell.inputs):
-            column = (symbol(DIRECTION) * len(cell.inputs) + number) * hidden + unit
-            found[element] = Load(parts.gates, (*gates, column))
+            found[element] = Load(parts.gates, (*gates, self.input_column(number)))
         for element, buffer in zip(cell.states, parts.states, strict=True):
             found[element] = Load(buffer, self.state(self.row, unit))
         for element, buffer in zip(cell.kept, parts.kept, strict=True):
