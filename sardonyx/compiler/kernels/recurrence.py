@@ -303,16 +303,18 @@ class _Writer:
         return tuple(found)
 
     def products(self, phase: Phase, number: int) -> tuple[Statement, ...]:
-        """A state's products with weights, in tiles of some rows, then of single ones."""
+        """A state's products with weights: tiles that may overlap, or one of fewer rows."""
         batch, count = self.layer.batch, symbol(COUNT)
-        several = count // ROWS_IN_TILE
         body: list[Statement] = []
         if not isinstance(batch, int) or batch >= ROWS_IN_TILE:
-            start = symbol(TILE) * ROWS_IN_TILE
-            body += self.tiles(phase, number, ROWS_IN_TILE, several, lambda row: start + row)
-        if not isinstance(batch, int) or batch % ROWS_IN_TILE:
-            begin, rest = several * ROWS_IN_TILE, count - several * ROWS_IN_TILE
-            body += self.tiles(phase, number, 1, rest, lambda row: begin + symbol(TILE) + row)
+            start = minimum(symbol(TILE) * ROWS_IN_TILE, count - ROWS_IN_TILE)
+            tiles = ceil_divide(count, ROWS_IN_TILE)
+            made = self.tiles(phase, number, ROWS_IN_TILE, tiles, lambda row: start + row)
+            body.append(Guard(ROWS_IN_TILE - 1, count, made))
+        for rows in range(1, ROWS_IN_TILE):
+            if not isinstance(batch, int) or batch % ROWS_IN_TASK == rows:
+                made = self.tiles(phase, number, rows, 1, lambda row: row)
+                body.append(Guard(rows - 1, count, (Guard(count, rows + 1, made),)))
         return tuple(body)
 
     def tiles(
