@@ -5,13 +5,13 @@ functions. All gates of a unit lie in one panel of weights, so a task needs noth
 but the state before; a thread comes back to the same panels, which stay in its cache.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sardonyx.compiler.forms import Form, Memories
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import inlined
 from sardonyx.compiler.kernels.tile import Tile, accumulated, tile_statements
-from sardonyx.dims import Size, ceil_divide, minimum, symbol
+from sardonyx.dims import Size, ceil_divide, maximum, minimum, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import constant, kernel, nest
 from sardonyx.loops.nodes import (
@@ -34,11 +34,12 @@ from sardonyx.record import entity
 ROWS_IN_TASK = 16
 """Rows of a batch that take a step together, so that weights are read once for all of them."""
 ROWS_IN_TILE = 4
+"""Rows of most tiles; two more at most, so that few rows read weights but once."""
 PANEL_COLUMNS = 64
 """Columns of a panel of weights at most; units come in whole vectors of every target."""
 DIRECTION, ROW, TIME, UNIT, END = "%direction", "%row", "%time", "%unit", "%end"
 BLOCK, COUNT, STEP, PANEL, GATE = "%block", "%count", "%step", "%panel", "%gate"
-PART, TILE, K = "%part", "%tile", "%k"
+PART, TILE, K, FIRST, HEIGHT = "%part", "%tile", "%k", "%first", "%height"
 
 
 @entity
@@ -120,6 +121,24 @@ def units_in_panel(hidden: int, gates: int) -> int:
     return min(choices, key=lambda units: (-(-hidden // units) * units, -units))
 
 
+def _tiles(count: Size) -> Size:
+    """How many tiles take some rows; they differ by a row at most."""
+    return maximum((count + 1) // ROWS_IN_TILE, 1)
+
+
+def _heights(batch: Size) -> set[int]:
+    """How many rows the tiles of a batch may have."""
+    counts = set(range(1, ROWS_IN_TASK + 1))
+    if isinstance(batch, int):
+        counts &= {min(batch, ROWS_IN_TASK), batch % ROWS_IN_TASK}
+    heights: set[int] = set()
+    for count in counts:
+        tiles = _tiles(count)
+        assert isinstance(tiles, int)
+        heights |= {count // tiles, -(-count // tiles)}
+    return heights
+
+
 def order_in_panels(hidden: int, gates: int, units: int) -> list[int]:
     """The columns of gates, all gates of a panel's units behind those of the panel before.
 
@@ -151,6 +170,10 @@ def layer_kernels(layer: Layer, parts: Parts, memories: Memories) -> list[Kernel
     """The kernel that makes the first states, and the one that takes all steps."""
     writer = _Writer(layer, parts, memories)
     return [writer.beginning(), writer.steps()]
+
+
+def _where_equal(size: Size, number: int, body: tuple[Statement, ...]) -> Guard:
+    return Guard(number - 1, size, (Guard(size, number + 1, body),))
 
 
 class _Writer:
@@ -193,7 +216,7 @@ class _Writer:
         for number, phase in enumerate(layer.cell.phases):
             made = (*self.products(phase, number), *self.each_row(self.functions(number)))
             at = symbol(STEP) % count
-            inner = made if count == 1 else (Guard(number - 1, at, (Guard(at, number + 1, made),)),)
+            inner = made if count == 1 else (_where_equal(at, number, made),)
             body += inner
         blocks = ceil_divide(layer.batch, ROWS_IN_TASK)
         panels = self.parts.weights[0].shape[1]
@@ -303,32 +326,26 @@ class _Writer:
         return tuple(found)
 
     def products(self, phase: Phase, number: int) -> tuple[Statement, ...]:
-        """A state's products with weights: tiles that may overlap, or one of fewer rows."""
-        batch, count = self.layer.batch, symbol(COUNT)
-        body: list[Statement] = []
-        if not isinstance(batch, int) or batch >= ROWS_IN_TILE:
-            start = minimum(symbol(TILE) * ROWS_IN_TILE, count - ROWS_IN_TILE)
-            tiles = ceil_divide(count, ROWS_IN_TILE)
-            made = self.tiles(phase, number, ROWS_IN_TILE, tiles, lambda row: start + row)
-            body.append(Guard(ROWS_IN_TILE - 1, count, made))
-        for rows in range(1, ROWS_IN_TILE):
-            if not isinstance(batch, int) or batch % ROWS_IN_TASK == rows:
-                made = self.tiles(phase, number, rows, 1, lambda row: row)
-                body.append(Guard(rows - 1, count, (Guard(count, rows + 1, made),)))
-        return tuple(body)
+        """A state's products with weights, in tiles of a few rows."""
+        count, tile, tiles = symbol(COUNT), symbol(TILE), _tiles(symbol(COUNT))
+        first, end = tile * count // tiles, (tile + 1) * count // tiles
+        body: list[Statement] = [Let(FIRST, Whole(first)), Let(HEIGHT, Whole(end - first))]
+        for height in sorted(_heights(self.layer.batch)):
+            made = self.panel(phase, number, height)
+            body.append(_where_equal(symbol(HEIGHT), height, made))
+        return (Loop(TILE, tiles, tuple(body)),)
 
-    def tiles(
-        self, phase: Phase, number: int, mr: int, extent: Size, row: Callable[[Size], Size]
-    ) -> tuple[Statement, ...]:
+    def panel(self, phase: Phase, number: int, rows: int) -> tuple[Statement, ...]:
+        """The products of a tile's rows with a panel of weights."""
         weights, products = self.parts.weights[number], self.parts.products[number]
         kept = dict(zip(self.layer.cell.kept, self.parts.kept, strict=True))
         width = weights.shape[3]
         assert isinstance(width, int)
-        tile = Tile(mr, self.vectors(width, mr), self.memories.lanes)
+        tile = Tile(rows, self.vectors(width, rows), self.memories.lanes)
         direction, first = symbol(DIRECTION), symbol(PART) * tile.nr
 
         def place(at: Size) -> Size:
-            return symbol(BLOCK) * ROWS_IN_TASK + row(at)
+            return symbol(BLOCK) * ROWS_IN_TASK + symbol(FIRST) + at
 
         def state(at: Size) -> Load:
             index = (direction, place(at), symbol(K))
@@ -344,10 +361,10 @@ class _Writer:
             return (Store(products, index, accumulated(at, column)),)
 
         made = tile_statements(tile, [(K, self.layer.hidden)], state, weight, store)
-        return (Loop(PART, width // tile.nr, (Loop(TILE, extent, tuple(made)),)),)
+        return (Loop(PART, width // tile.nr, tuple(made)),)
 
-    def vectors(self, width: int, mr: int) -> int:
+    def vectors(self, width: int, rows: int) -> int:
         """How many vectors of a panel a tile takes, so that its accumulators are registers."""
         lanes = self.memories.lanes
-        most = 8 if mr == 1 else (24 if lanes == 16 else 12) // mr
+        most = (24 if lanes == 16 else 12) // rows
         return max(count for count in range(1, most + 1) if width // lanes % count == 0)
