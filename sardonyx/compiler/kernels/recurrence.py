@@ -36,7 +36,8 @@ ROWS_IN_TASK = 16
 ROWS_IN_TILE = 4
 """Rows of most tiles; two more at most, so that few rows read weights but once."""
 PANEL_COLUMNS = 64
-"""Columns of a panel of weights at most; units come in whole vectors of every target."""
+"""Columns of a panel of weights at most, so that a tile may take all of them and reads weights in
+order; units come in whole vectors of every target."""
 DIRECTION, ROW, TIME, UNIT, END = "%direction", "%row", "%time", "%unit", "%end"
 BLOCK, COUNT, STEP, PANEL, GATE = "%block", "%count", "%step", "%panel", "%gate"
 PART, TILE, K, FIRST, HEIGHT = "%part", "%tile", "%k", "%first", "%height"
@@ -364,7 +365,8 @@ class _Writer:
         return (Loop(PART, width // tile.nr, tuple(made)),)
 
     def vectors(self, width: int, rows: int) -> int:
-        """How many vectors of a panel a tile takes, so that its accumulators are registers."""
+        """How many vectors of a panel a tile takes, so that it needs no more than registers."""
         lanes = self.memories.lanes
-        most = (24 if lanes == 16 else 12) // rows
+        registers = 32 if lanes == 16 else 16
+        most = 8 if rows == 1 else (registers - 1) // (rows + 1)
         return max(count for count in range(1, most + 1) if width // lanes % count == 0)
