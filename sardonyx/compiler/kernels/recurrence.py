@@ -33,8 +33,8 @@ from sardonyx.record import entity
 
 ROWS_IN_TASK = 16
 """Rows of a batch that take a step together, so that weights are read once for all of them."""
-ROWS_IN_TILE = 4
-"""Rows of most tiles; two more at most, so that few rows read weights but once."""
+ROWS_IN_TILE = 5
+"""Rows of a tile at most."""
 PANEL_COLUMNS = 64
 """Columns of a panel of weights at most, so that a tile may take all of them and reads weights in
 order; units come in whole vectors of every target."""
@@ -124,7 +124,7 @@ def units_in_panel(hidden: int, gates: int) -> int:
 
 def _tiles(count: Size) -> Size:
     """How many tiles take some rows; they differ by a row at most."""
-    return maximum((count + 1) // ROWS_IN_TILE, 1)
+    return maximum(ceil_divide(count, ROWS_IN_TILE), 1)
 
 
 def _heights(batch: Size) -> set[int]:
