@@ -49,7 +49,7 @@ class Element(Form):
 
 
 Stores = tuple[tuple[Element, Form], ...]
-"""What is stored to which element, one after another."""
+"""What is stored to which element, one after another; all see the first state as it was before."""
 
 
 @entity
@@ -277,6 +277,10 @@ class _Writer:
             return first + gate * layer.hidden + self.unit
         return first + gates * layer.units * symbol(PANEL) + gate * self.extent + symbol(UNIT)
 
+    def shown(self, time: Size) -> Load:
+        """The first state that a step begins with."""
+        return Load(self.parts.hidden, (time % 2, symbol(DIRECTION), self.row, self.unit))
+
     def elements(self) -> dict[Form, Load]:
         """Where a cell's elements lie for one unit."""
         cell, hidden, parts = self.layer.cell, self.layer.hidden, self.parts
@@ -286,7 +290,8 @@ class _Writer:
         gates = (self.row, time) if self.layer.gates_by_row else (time, self.row)
         for number, element in enumerate(cell.inputs):
             found[element] = Load(parts.gates, (*gates, self.input_column(number)))
-        for element, buffer in zip(cell.states, parts.states, strict=True):
+        found[cell.states[0]] = self.shown(symbol(TIME))
+        for element, buffer in zip(cell.states[1:], parts.states[1:], strict=True):
             found[element] = Load(buffer, self.state(self.row, unit))
         for element, buffer in zip(cell.kept, parts.kept, strict=True):
             found[element] = Load(buffer, (*where, unit))
@@ -304,23 +309,25 @@ class _Writer:
         """A phase's elements of one row, where its sequence has not ended."""
         phase = self.layer.cell.phases[number]
         last = number == len(self.layer.cell.phases) - 1
-        elements = self.elements()
-        shown = ((symbol(TIME) + 1) % 2, symbol(DIRECTION), self.row, self.unit)
+        elements, made = self.elements(), self.shown(symbol(TIME) + 1)
+        places = elements | {self.layer.cell.states[0]: made}
         bodies: list[tuple[Statement, ...]] = []
         for stores in phase.stores:
             body: tuple[Statement, ...] = ()
             for element, form in stores:
-                place = elements[element]
+                place = places[element]
                 body += (Store(place.buffer, place.indices, inlined(form, elements)),)
             if last:
-                made = elements[self.layer.cell.states[0]]
-                body += (Store(self.parts.hidden, shown, made), *self.output(made, "%at"))
+                body += self.output(made, "%at")
             bodies.append(self.units(body))
         inner = bodies[0]
         if len(bodies) > 1:
             which = symbol(DIRECTION)
             inner = (Guard(which, 1, bodies[0]), Guard(0, which, bodies[1]))
         found = [Guard(symbol(TIME), self.end, (Let("%at", Whole(self.time())), *inner))]
+        if last:
+            left = Store(self.parts.states[0], self.state(self.row, self.unit), made)
+            found.append(_where_equal(symbol(TIME) - self.end, -1, self.units((left,))))
         if last and self.parts.lengths is not None:
             rest = self.units(self.output(self.zero, TIME))
             found.append(Guard(self.end - 1, symbol(TIME), rest))
