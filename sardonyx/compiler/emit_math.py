@@ -19,8 +19,6 @@ _EXP = (0.5, 0.1666666716337204, 0.041666269302368164, 0.008333263918757439,
 _LOG = (0.3333331048488617, -0.24999986588954926, 0.20002242922782898, -0.16669267416000366,
         0.14218319952487946, -0.12383847683668137, 0.1187516376376152, -0.11793844401836395,
         0.06915108859539032)  # fmt: skip
-_TANH = (-0.3333333134651184, 0.13333195447921753, -0.053945377469062805, 0.021692607551813126,
-         -0.008156280033290386, 0.002122745616361499)  # fmt: skip
 _ERF_NEAR = (0.12837916612625122, -0.37612631916999817, 0.11283686012029648, -0.026858851313591003,
              0.005199600011110306, -0.0008125806925818324, 8.296610758407041e-05)  # fmt: skip
 _ERF_FAR = (-0.00017733393178787082, 1.1295276880264282, 0.6333212852478027, 0.10830826312303543,
@@ -115,20 +113,33 @@ class FloatMath:
         return self.builder.select(self.builder.fcmp_ordered(relation, left, right), then, other)
 
     def exp(self, x: Any) -> Any:
-        """x = n * ln 2 + r; a polynomial in r, times 2**n."""
+        """2**n times a polynomial, for -104 <= x <= 89, beyond which nothing changes."""
+        return self.power(self.clamped(x, -104.0, 89.0), 1.0)
+
+    def clamped(self, x: Any, low: float, high: float) -> Any:
+        """x, brought between two numbers; NaN stays."""
+        least, most = splat(x.type, low), splat(x.type, high)
+        x = self.choose(">", x, most, most, x)
+        return self.choose("<", x, least, least, x)
+
+    def power(self, x: Any, sign: float) -> Any:
+        """exp(sign * x)."""
         b, t = self.builder, x.type
-        high, low = splat(t, 89.0), splat(t, -104.0)
-        x = self.choose(">", x, high, high, x)
-        x = self.choose("<", x, low, low, x)
-        shifted = self.multiply_add(x, splat(t, 1 / math.log(2)), splat(t, _ROUNDER))
-        n = b.fsub(shifted, splat(t, _ROUNDER))
-        r = self.multiply_add(n, splat(t, -_LN2_HIGH), x)
-        r = self.multiply_add(n, splat(t, -_LN2_LOW), r)
-        tail = self.multiply_add(b.fmul(r, r), self.polynomial(r, _EXP), r)
+        shifted, n, tail = self.reduced(x, sign)
         result = b.fadd(tail, splat(t, 1.0))
         if isinstance(t, ir.VectorType) and t.count == SCALING_LANES:
             return self.scaled(result, n)
         return self.scaled_in_halves(result, shifted)
+
+    def reduced(self, x: Any, sign: float = 1.0) -> tuple[Any, Any, Any]:
+        """sign * x = n * ln 2 + r: a number with n in its last bits, n, and exp(r) - 1."""
+        b, t = self.builder, x.type
+        shifted = self.multiply_add(x, splat(t, sign / math.log(2)), splat(t, _ROUNDER))
+        n = b.fsub(shifted, splat(t, _ROUNDER))
+        r = self.multiply_add(n, splat(t, -_LN2_HIGH), x if sign > 0 else b.fneg(x))
+        r = self.multiply_add(n, splat(t, -_LN2_LOW), r)
+        tail = self.multiply_add(b.fmul(r, r), self.polynomial(r, _EXP), r)
+        return shifted, n, tail
 
     def scaled(self, x: Any, n: Any) -> Any:
         """x * 2**n by one instruction."""
@@ -175,16 +186,18 @@ class FloatMath:
         return b.select(negative, splat(t, math.nan), result)
 
     def tanh(self, x: Any) -> Any:
-        """Near 0 an odd polynomial, elsewhere 1 - 2 / (exp(2|x|) + 1) with x's sign."""
+        """p / (p + 2) with p = exp(2|x|) - 1, which keeps its bits near 0, and x's sign."""
         b, t = self.builder, x.type
-        magnitude = intrinsic(b, "llvm.fabs", x)
-        power = self.exp(b.fadd(magnitude, magnitude))
-        one = splat(t, 1.0)
-        far = b.fsub(one, b.fdiv(splat(t, 2.0), b.fadd(power, one)))
-        far = intrinsic(b, "llvm.copysign", far, x)
-        square = b.fmul(x, x)
-        near = self.multiply_add(b.fmul(x, square), self.polynomial(square, _TANH), x)
-        return self.choose("<", magnitude, splat(t, 0.625), near, far)
+        integers, twice = like(t, I32), self.builder.fadd(x, x)
+        most = splat(t, 20.0)
+        magnitude = intrinsic(b, "llvm.fabs", twice)
+        magnitude = self.choose(">", magnitude, most, most, magnitude)
+        shifted, _, tail = self.reduced(magnitude)
+        bits = b.add(b.bitcast(shifted, integers), splat(integers, 127))
+        scale = b.bitcast(b.shl(bits, splat(integers, 23)), t)
+        p = self.multiply_add(scale, tail, b.fsub(scale, splat(t, 1.0)))
+        made = b.fdiv(p, b.fadd(p, splat(t, 2.0)))
+        return intrinsic(b, "llvm.copysign", made, x)
 
     def erf(self, x: Any) -> Any:
         """Near 0 an odd polynomial, elsewhere 1 - exp(-polynomial(|x|)) with x's sign."""
@@ -200,4 +213,4 @@ class FloatMath:
     def sigmoid(self, x: Any) -> Any:
         """1 / (1 + exp(-x))."""
         b, one = self.builder, splat(x.type, 1.0)
-        return b.fdiv(one, b.fadd(one, self.exp(b.fneg(x))))
+        return b.fdiv(one, b.fadd(one, self.power(self.clamped(x, -89.0, 104.0), -1.0)))

@@ -56,8 +56,10 @@ CASES: list[Case] = [
     *(
         layer(op_type, f"{batch}x{hidden}", batch=batch, hidden=hidden, bias=hidden != 16)
         for op_type in GATES
-        for batch, hidden in ((1, 1), (4, 16), (17, 33))
+        for batch, hidden in ((1, 1), (2, 16), (4, 16), (9, 17), (17, 33))
     ),
+    *(layer(op_type, "panels", hidden=33, direction="bidirectional") for op_type in GATES),
+    *(layer("LSTM", f"fixed-{place}", hidden=33, fixed=(place,)) for place in (1, 3)),
     *(layer(op_type, "fed", fixed=(), clip=0.3, states=True, batch=6) for op_type in GATES),
     *(layer(op_type, "float16", dtype=np.float16, symbolic=False) for op_type in GATES),
     *(layer(op_type, "no-steps", steps=0, states=True) for op_type in GATES),

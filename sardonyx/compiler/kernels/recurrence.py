@@ -5,13 +5,13 @@ functions. All gates of a unit lie in one panel of weights, so a task needs noth
 but the state before; a thread comes back to the same panels, which stay in its cache.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sardonyx.compiler.forms import Form, Memories
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.kernels.reader import inlined
 from sardonyx.compiler.kernels.tile import Tile, accumulated, tile_statements
-from sardonyx.dims import Size, ceil_divide, minimum, symbol
+from sardonyx.dims import Size, ceil_divide, maximum, minimum, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import constant, kernel, nest
 from sardonyx.loops.nodes import (
@@ -33,12 +33,14 @@ from sardonyx.record import entity
 
 ROWS_IN_TASK = 16
 """Rows of a batch that take a step together, so that weights are read once for all of them."""
-ROWS_IN_TILE = 4
-PANEL_COLUMNS = 128
-"""Columns of a panel of weights at most; units come in whole vectors of every target."""
+ROWS_IN_TILE = 5
+"""Rows of a tile at most."""
+PANEL_COLUMNS = 64
+"""Columns of a panel of weights at most, so that a tile may take all of them and reads weights in
+order; units come in whole vectors of every target."""
 DIRECTION, ROW, TIME, UNIT, END = "%direction", "%row", "%time", "%unit", "%end"
 BLOCK, COUNT, STEP, PANEL, GATE = "%block", "%count", "%step", "%panel", "%gate"
-PART, TILE, K = "%part", "%tile", "%k"
+PART, TILE, K, FIRST, HEIGHT = "%part", "%tile", "%k", "%first", "%height"
 
 
 @entity
@@ -47,7 +49,7 @@ class Element(Form):
 
 
 Stores = tuple[tuple[Element, Form], ...]
-"""What is stored to which element, one after another."""
+"""What is stored to which element, one after another; all see the first state as it was before."""
 
 
 @entity
@@ -86,6 +88,8 @@ class Layer:
     batch_first: bool
     gates_by_row: bool
     """Whether the input's part of gates lies by rows, then by steps."""
+    gates_in_panels: bool
+    """Whether the input's part of gates lies by panels of units, as `order_in_panels` says."""
     units: int
     """Whose gates lie side by side in a panel of weights."""
 
@@ -118,6 +122,38 @@ def units_in_panel(hidden: int, gates: int) -> int:
     return min(choices, key=lambda units: (-(-hidden // units) * units, -units))
 
 
+def _tiles(count: Size) -> Size:
+    """How many tiles take some rows; they differ by a row at most."""
+    return maximum(ceil_divide(count, ROWS_IN_TILE), 1)
+
+
+def _heights(batch: Size) -> set[int]:
+    """How many rows the tiles of a batch may have."""
+    counts = set(range(1, ROWS_IN_TASK + 1))
+    if isinstance(batch, int):
+        counts &= {min(batch, ROWS_IN_TASK), batch % ROWS_IN_TASK}
+    heights: set[int] = set()
+    for count in counts:
+        tiles = _tiles(count)
+        assert isinstance(tiles, int)
+        heights |= {count // tiles, -(-count // tiles)}
+    return heights
+
+
+def order_in_panels(hidden: int, gates: int, units: int) -> list[int]:
+    """The columns of gates, all gates of a panel's units behind those of the panel before.
+
+    >>> order_in_panels(3, 2, 2)
+    [0, 1, 3, 4, 2, 5]
+    """
+    return [
+        gate * hidden + unit
+        for first in range(0, hidden, units)
+        for gate in range(gates)
+        for unit in range(first, min(first + units, hidden))
+    ]
+
+
 def pack_kernel(source: Buffer, packed: Buffer, first: int, units: int) -> Kernel:
     """Weights [directions, rows, hidden], gates from row `first` on, as panels of units."""
     directions, panels, hidden, width = packed.shape
@@ -135,6 +171,10 @@ def layer_kernels(layer: Layer, parts: Parts, memories: Memories) -> list[Kernel
     """The kernel that makes the first states, and the one that takes all steps."""
     writer = _Writer(layer, parts, memories)
     return [writer.beginning(), writer.steps()]
+
+
+def _where_equal(size: Size, number: int, body: tuple[Statement, ...]) -> Guard:
+    return Guard(number - 1, size, (Guard(size, number + 1, body),))
 
 
 class _Writer:
@@ -177,7 +217,7 @@ class _Writer:
         for number, phase in enumerate(layer.cell.phases):
             made = (*self.products(phase, number), *self.each_row(self.functions(number)))
             at = symbol(STEP) % count
-            inner = made if count == 1 else (Guard(number - 1, at, (Guard(at, number + 1, made),)),)
+            inner = made if count == 1 else (_where_equal(at, number, made),)
             body += inner
         blocks = ceil_divide(layer.batch, ROWS_IN_TASK)
         panels = self.parts.weights[0].shape[1]
@@ -197,11 +237,15 @@ class _Writer:
         """The unit of a panel's that is taken now."""
         return symbol(PANEL) * self.layer.units + symbol(UNIT)
 
+    @property
+    def extent(self) -> Size:
+        """How many units a panel has."""
+        hidden, units = self.layer.hidden, self.layer.units
+        return units if hidden % units == 0 else minimum(units, hidden - symbol(PANEL) * units)
+
     def units(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         """The body for each unit of a panel."""
-        hidden, units = self.layer.hidden, self.layer.units
-        extent = units if hidden % units == 0 else minimum(units, hidden - symbol(PANEL) * units)
-        return (Loop(UNIT, extent, body, Kind.VECTOR),)
+        return (Loop(UNIT, self.extent, body, Kind.VECTOR),)
 
     def state(self, row: Size, unit: Size) -> tuple[Size, ...]:
         """Where a state of the layer lies."""
@@ -225,6 +269,18 @@ class _Writer:
             at = (at[2], at[0], at[1], at[3])
         return (Store(self.parts.output, at, value),)
 
+    def input_column(self, gate: int) -> Size:
+        """Where the input's part of a unit's gate lies among those of all gates."""
+        layer, gates = self.layer, len(self.layer.cell.inputs)
+        first = symbol(DIRECTION) * gates * layer.hidden
+        if not layer.gates_in_panels:
+            return first + gate * layer.hidden + self.unit
+        return first + gates * layer.units * symbol(PANEL) + gate * self.extent + symbol(UNIT)
+
+    def shown(self, time: Size) -> Load:
+        """The first state that a step begins with."""
+        return Load(self.parts.hidden, (time % 2, symbol(DIRECTION), self.row, self.unit))
+
     def elements(self) -> dict[Form, Load]:
         """Where a cell's elements lie for one unit."""
         cell, hidden, parts = self.layer.cell, self.layer.hidden, self.parts
@@ -233,9 +289,9 @@ class _Writer:
         time = symbol("%at")
         gates = (self.row, time) if self.layer.gates_by_row else (time, self.row)
         for number, element in enumerate(cell.inputs):
-            column = (symbol(DIRECTION) * len(cell.inputs) + number) * hidden + unit
-            found[element] = Load(parts.gates, (*gates, column))
-        for element, buffer in zip(cell.states, parts.states, strict=True):
+            found[element] = Load(parts.gates, (*gates, self.input_column(number)))
+        found[cell.states[0]] = self.shown(symbol(TIME))
+        for element, buffer in zip(cell.states[1:], parts.states[1:], strict=True):
             found[element] = Load(buffer, self.state(self.row, unit))
         for element, buffer in zip(cell.kept, parts.kept, strict=True):
             found[element] = Load(buffer, (*where, unit))
@@ -253,53 +309,51 @@ class _Writer:
         """A phase's elements of one row, where its sequence has not ended."""
         phase = self.layer.cell.phases[number]
         last = number == len(self.layer.cell.phases) - 1
-        elements = self.elements()
-        shown = ((symbol(TIME) + 1) % 2, symbol(DIRECTION), self.row, self.unit)
+        elements, made = self.elements(), self.shown(symbol(TIME) + 1)
+        places = elements | {self.layer.cell.states[0]: made}
         bodies: list[tuple[Statement, ...]] = []
         for stores in phase.stores:
             body: tuple[Statement, ...] = ()
             for element, form in stores:
-                place = elements[element]
+                place = places[element]
                 body += (Store(place.buffer, place.indices, inlined(form, elements)),)
             if last:
-                made = elements[self.layer.cell.states[0]]
-                body += (Store(self.parts.hidden, shown, made), *self.output(made, "%at"))
+                body += self.output(made, "%at")
             bodies.append(self.units(body))
         inner = bodies[0]
         if len(bodies) > 1:
             which = symbol(DIRECTION)
             inner = (Guard(which, 1, bodies[0]), Guard(0, which, bodies[1]))
         found = [Guard(symbol(TIME), self.end, (Let("%at", Whole(self.time())), *inner))]
+        if last:
+            left = Store(self.parts.states[0], self.state(self.row, self.unit), made)
+            found.append(_where_equal(symbol(TIME) - self.end, -1, self.units((left,))))
         if last and self.parts.lengths is not None:
             rest = self.units(self.output(self.zero, TIME))
             found.append(Guard(self.end - 1, symbol(TIME), rest))
         return tuple(found)
 
     def products(self, phase: Phase, number: int) -> tuple[Statement, ...]:
-        """A state's products with weights, in tiles of some rows, then of single ones."""
-        batch, count = self.layer.batch, symbol(COUNT)
-        several = count // ROWS_IN_TILE
-        body: list[Statement] = []
-        if not isinstance(batch, int) or batch >= ROWS_IN_TILE:
-            start = symbol(TILE) * ROWS_IN_TILE
-            body += self.tiles(phase, number, ROWS_IN_TILE, several, lambda row: start + row)
-        if not isinstance(batch, int) or batch % ROWS_IN_TILE:
-            begin, rest = several * ROWS_IN_TILE, count - several * ROWS_IN_TILE
-            body += self.tiles(phase, number, 1, rest, lambda row: begin + symbol(TILE) + row)
-        return tuple(body)
+        """A state's products with weights, in tiles of a few rows."""
+        count, tile, tiles = symbol(COUNT), symbol(TILE), _tiles(symbol(COUNT))
+        first, end = tile * count // tiles, (tile + 1) * count // tiles
+        body: list[Statement] = [Let(FIRST, Whole(first)), Let(HEIGHT, Whole(end - first))]
+        for height in sorted(_heights(self.layer.batch)):
+            made = self.panel(phase, number, height)
+            body.append(_where_equal(symbol(HEIGHT), height, made))
+        return (Loop(TILE, tiles, tuple(body)),)
 
-    def tiles(
-        self, phase: Phase, number: int, mr: int, extent: Size, row: Callable[[Size], Size]
-    ) -> tuple[Statement, ...]:
+    def panel(self, phase: Phase, number: int, rows: int) -> tuple[Statement, ...]:
+        """The products of a tile's rows with a panel of weights."""
         weights, products = self.parts.weights[number], self.parts.products[number]
         kept = dict(zip(self.layer.cell.kept, self.parts.kept, strict=True))
         width = weights.shape[3]
         assert isinstance(width, int)
-        tile = Tile(mr, self.vectors(width, mr), self.memories.lanes)
+        tile = Tile(rows, self.vectors(width, rows), self.memories.lanes)
         direction, first = symbol(DIRECTION), symbol(PART) * tile.nr
 
         def place(at: Size) -> Size:
-            return symbol(BLOCK) * ROWS_IN_TASK + row(at)
+            return symbol(BLOCK) * ROWS_IN_TASK + symbol(FIRST) + at
 
         def state(at: Size) -> Load:
             index = (direction, place(at), symbol(K))
@@ -315,10 +369,11 @@ class _Writer:
             return (Store(products, index, accumulated(at, column)),)
 
         made = tile_statements(tile, [(K, self.layer.hidden)], state, weight, store)
-        return (Loop(PART, width // tile.nr, (Loop(TILE, extent, tuple(made)),)),)
+        return (Loop(PART, width // tile.nr, tuple(made)),)
 
-    def vectors(self, width: int, mr: int) -> int:
-        """How many vectors of a panel a tile takes, so that its accumulators are registers."""
+    def vectors(self, width: int, rows: int) -> int:
+        """How many vectors of a panel a tile takes, so that it needs no more than registers."""
         lanes = self.memories.lanes
-        most = 8 if mr == 1 else (24 if lanes == 16 else 12) // mr
+        registers = 32 if lanes == 16 else 16
+        most = 8 if rows == 1 else (registers - 1) // (rows + 1)
         return max(count for count in range(1, most + 1) if width // lanes % count == 0)

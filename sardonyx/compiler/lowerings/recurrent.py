@@ -32,6 +32,7 @@ from sardonyx.compiler.kernels.recurrence import (
     Phase,
     Stores,
     layer_kernels,
+    order_in_panels,
     pack_kernel,
     units_in_panel,
 )
@@ -169,8 +170,10 @@ def _layer(
     steps, batch = x.shape[:2] if not options.layout else (x.shape[1], x.shape[0])
     units = units_in_panel(hidden, max(len(phase.gates) for phase in cell.phases))
     by_row = bool(options.layout) or _is_turned(x)
+    in_panels = request.known(1) is not None and (b is None or request.known(3) is not None)
     layer = Layer(
-        cell, options.direction, hidden, steps, batch, bool(options.layout), by_row, units
+        cell, options.direction, hidden, steps, batch, bool(options.layout), by_row, in_panels,
+        units,
     )  # fmt: skip
     columns, directions = len(cell.inputs) * hidden, layer.directions
     state = (batch, directions, hidden) if layer.batch_first else (directions, batch, hidden)
@@ -221,7 +224,13 @@ def _input_products(
     if layer.gates_by_row and not layer.batch_first:
         assert isinstance(x, View)
         x = x.source
-    weights = transpose(reshape(_known(request, 1, w), (total, x.shape[2])), (1, 0))
+    order: slice | list[int] = slice(None)
+    if layer.gates_in_panels:
+        order = order_in_panels(layer.hidden, len(layer.cell.inputs), layer.units)
+    known = request.known(1)
+    if known is not None:
+        w = constant(known.astype(np.float32)[:, order])
+    weights = transpose(reshape(w, (total, x.shape[2])), (1, 0))
     made: Form = Contraction((*x.shape[:2], total), x.dtype, x, weights, x.shape[2])
     if b is None:
         return made
@@ -229,7 +238,7 @@ def _input_products(
     if array is not None:
         halves = array.astype(np.float32).reshape(layer.directions, 2, columns)
         summed = halves.sum(1) if both else halves[:, 0]
-        return made + constant(summed.reshape(total))
+        return made + constant(summed[:, order].reshape(total))
     shared = _half(b, columns, 0)
     if both:
         shared = shared + _half(b, columns, 1)
