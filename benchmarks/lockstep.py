@@ -24,7 +24,8 @@ SMALLEST = 1e-3
 """Errors of outputs that lie below are shares of this number: there is nothing in them to lose."""
 PAUSE = 0.01
 """Seconds between turns, in which the workers of the runtime before stop to spin."""
-
+BEFORE = "before"
+"""Sardonyx of another checkout."""
 
 HELD = {"avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}}
 """What holds OpenVINO and PyTorch to a target; nothing holds onnxruntime."""
@@ -38,8 +39,9 @@ class Contender:
     """A runtime in a process of its own."""
 
     def __init__(
-        self, runtime: str, threads: int, limit: float, cache: Path | None = None, target: str = ""
-    ) -> None:
+        self, runtime: str, threads: int, limit: float, cache: Path | None = None, target: str = "",
+        checkout: Path | None = None,
+    ) -> None:  # fmt: skip
         self.runtime = runtime
         self.problem = ""
         """Why it is out, or nothing."""
@@ -56,6 +58,7 @@ class Contender:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
+            cwd=checkout if runtime == BEFORE else None,
         )
 
     @property
@@ -105,12 +108,13 @@ class Contender:
 
     def open(self, path: Path, name: str = "", precision: str = "highest") -> dict[str, float]:
         """Make a session; seconds of the import and of making it."""
-        job = {"path": str(path), "name": name, "threads": self._threads}
-        if self.runtime == "sardonyx":
+        job = {"path": str(path.resolve()), "name": name, "threads": self._threads}
+        runtime = "sardonyx" if self.runtime == BEFORE else self.runtime
+        if runtime == "sardonyx":
             job["precision"] = precision
         elif self._cache is not None:
             job["cache"] = str(self._cache)
-        return self.ask(do="open", runtime=self.runtime, job=job)
+        return self.ask(do="open", runtime=runtime, job=job)
 
     def call(self, inputs: Path, outputs: Path | None = None, seconds: float = 0) -> list[float]:
         """Seconds of each call, one at least."""

@@ -2,7 +2,7 @@
 
     python -m benchmarks.run [name ...] [--threads 1,2] [--runs 50] [--peers onnxruntime,openvino]
                              [--target avx512] [--precision medium]
-                             [--json benchmarks/results.json]
+                             [--before CHECKOUT] [--json benchmarks/results.json]
 
 Every runtime has a process of its own for each model; they take turns call by call, with the same
 inputs and number of threads. Outputs are compared with a run in float64. Results are saved after
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.lockstep import (
+    BEFORE,
     Contender,
     LostError,
     Timing,
@@ -50,7 +51,7 @@ from benchmarks.report import (
 
 QUICK = ("small-mlp", "minilm-l6", "mobilenetv2", "gradient-boosting")
 PEERS = ("onnxruntime", "openvino", "torch")
-KEEPING = ("sardonyx", "openvino")
+KEEPING = ("sardonyx", BEFORE, "openvino")
 """Runtimes that keep what they compiled for the next process."""
 TOLERANCE = 1e-3
 NARROW_TOLERANCE = 0.2
@@ -69,6 +70,8 @@ class Plan:
     target: str
     precision: str
     start: bool
+    before: Path | None = None
+    """Another checkout, which takes part as `before`."""
 
     @property
     def tolerance(self) -> float:
@@ -128,7 +131,7 @@ class Measurement:
             contenders = []
             for runtime in self.plan.runtimes:
                 plan = self.plan
-                contender = Contender(runtime, threads, plan.limit, cache, plan.target)
+                contender = Contender(runtime, threads, plan.limit, cache, plan.target, plan.before)
                 contenders.append(stack.enter_context(contender))
                 try:
                     contender.open(self.model.path, self.model.name, plan.precision)
@@ -210,7 +213,8 @@ class Measurement:
             self._results.add(title, row)
 
     def _start(self, runtime: str, threads: int, cache: Path, inputs: Path) -> Row:
-        with Contender(runtime, threads, self.plan.limit, cache, self.plan.target) as item:
+        plan = self.plan
+        with Contender(runtime, threads, plan.limit, cache, plan.target, plan.before) as item:
             opened = item.open(self.model.path, self.model.name, self.plan.precision)
             (first, *_) = item.call(inputs)
             return {
@@ -281,6 +285,9 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--target", default="", help="such as avx2; OpenVINO and PyTorch are held to avx2 too"
     )
+    parser.add_argument(
+        "--before", type=Path, metavar="CHECKOUT", help="another checkout, timed as one more peer"
+    )
     parser.add_argument("--precision", default="highest", help="of sardonyx, such as medium")
     parser.add_argument("--exporter", choices=EXPORTERS, default="dynamo")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="of the models")
@@ -297,9 +304,11 @@ def main() -> None:
     """Measure, print and save."""
     given = read_arguments()
     peers = tuple(name for name in given.peers.split(",") if name)
+    peers += (BEFORE,) if given.before else ()
     threads = tuple(map(int, given.threads.split(",")))
     plan = Plan(("sardonyx", *peers), threads, given.runs, given.seconds, given.limit,
-                given.target, given.precision, not given.no_start)  # fmt: skip
+                given.target, given.precision, not given.no_start,
+                given.before and given.before.resolve())  # fmt: skip
     names = tuple(given.names) or (QUICK if given.quick else ())
     said = {"target": given.target} if given.target else {}
     said |= {"precision": given.precision} if given.precision != "highest" else {}
