@@ -162,22 +162,23 @@ def operators_page() -> str:
 
 
 def benchmarks_page(results: Path) -> str:
-    """What the last `make bench` measured on the machine that built the site.
+    """What the last `make bench` measured, on the machine that its results name.
 
     The file is JSON: an object's lists of objects become tables under their names, its objects
     sections, and its other values facts.
     """
     lines = ["# Benchmarks", ""]
     if not results.is_file():
-        lines += ["`make bench` has not run yet where this site was built."]
+        lines += ["`make bench` has not run yet."]
         return "\n".join(lines) + "\n"
     lines += [
-        "Measured by `make bench`, in turns with the peers, on the machine that built this site.",
-        "Ratios say more than times; below 1, sardonyx is faster.",
+        "Measured by `make bench`, in turns with the peers, on the machine named below. Ratios say",
+        "more than times; in the tables they are sardonyx's time over a peer's: below 1, it is faster.",
         "",
     ]
     if PICTURE.is_file():
-        lines += [f"![Times of peers over that of sardonyx, by model]({PICTURE.name})", ""]
+        shown = "The picture shows the inverse, how many times faster: a peer's time over sardonyx's."
+        lines += [shown, "", f"![Times of peers over that of sardonyx]({PICTURE.name})", ""]
     return "\n".join(lines + list(section("", json.loads(results.read_text()), 2))) + "\n"
 
 
