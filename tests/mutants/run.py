@@ -14,13 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from queue import Queue
+from xml.etree import ElementTree
 
 from tests.mutants.probe import read_hits
 from tests.mutants.sites import Site, apply, choose, probed
@@ -32,8 +32,7 @@ MOST_TESTS = 400
 """Tests that judge one change, the quickest of each function first."""
 MOST_SECONDS = 240
 """Of a change that nothing has noticed by then; one that hangs the tests is noticed."""
-SITE = 'import sys\nsys.path.insert(0, {root!r})\nfrom tests.mutants.probe import install\n' \
-       "install({hits!r})\n"  # fmt: skip
+SITE = "from tests.mutants.probe import install\ninstall({!r})\n"
 
 
 @dataclass(frozen=True)
@@ -72,10 +71,14 @@ def run_baseline(sites: list[Site], folder: Path, workers: int) -> Baseline:
     hits, start = folder / "hits", folder / "start"
     hits.mkdir()
     start.mkdir()
-    (start / "sitecustomize.py").write_text(SITE.format(root=str(ROOT), hits=str(hits)))
+    (start / "sitecustomize.py").write_text(SITE.format(str(hits)))
     report = folder / "report.xml"
-    command = pytest_command("-n", str(workers), f"--junitxml={report}", "-o", "junit_family=xunit1",
-                             "tests")  # fmt: skip
+    files = [str(path.relative_to(tree)) for path in sorted(tree.glob("tests/**/test_*.py"))]
+    prefixes = tuple({prefix for site in sites for prefix in judging(site)})
+    command = pytest_command(
+        "-n", str(workers), f"--junitxml={report}", "-o", "junit_family=xunit1",
+        *(file for file in files if file.startswith(prefixes)),
+    )  # fmt: skip
     subprocess.run(command, cwd=tree, env=environment(tree, start), check=False,
                    stdout=subprocess.DEVNULL)  # fmt: skip
     seconds = {}
@@ -89,17 +92,19 @@ def run_baseline(sites: list[Site], folder: Path, workers: int) -> Baseline:
     return Baseline(seconds, read_hits(hits))
 
 
+def judging(site: Site) -> tuple[str, ...]:
+    """How the paths of the tests that judge a site begin."""
+    _, package, *inner = Path(site.path).parts
+    own = (f"tests/{package}/", f"tests/test_{package}") if inner else ("tests/test_",)
+    return (*own, "tests/conformance/")
+
+
 def judges(site: Site, tests: set[str], seconds: dict[str, float]) -> list[str]:
     """The tests of a site's package and the official suite's, the quickest of each function, then
     the second of each, and so on."""
-    parts = Path(site.path).parts
-    single = f"tests/test_{Path(parts[1]).stem}"
-    folders = (f"tests/{parts[1]}/", single, "tests/conformance/") if len(parts) > 2 else (
-        "tests/test_", "tests/conformance/"
-    )  # fmt: skip
     groups: dict[str, list[str]] = defaultdict(list)
     for test in sorted(tests, key=lambda name: seconds.get(name, 0)):
-        if test in seconds and test.startswith(folders):
+        if test in seconds and test.startswith(judging(site)):
             groups[test.split("[")[0]].append(test)
     rounds = zip_longest(*sorted(groups.values(), key=lambda group: seconds[group[0]]))
     return [test for row in rounds for test in row if test is not None][:MOST_TESTS]
@@ -152,11 +157,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--package", default=PACKAGE, help="change only what lies in this folder")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--only", help="numbers of changes, as an earlier run printed them")
     parser.add_argument("--json", type=Path, help="where to write what was found")
     given = parser.parse_args()
-    sites = choose(ROOT, PACKAGE, given.count, given.seed)
+    sites = choose(ROOT, given.package, given.count, given.seed)
     if given.only:
         sites = [sites[int(number)] for number in given.only.split(",")]
     begun = time.monotonic()

@@ -5,6 +5,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 SWAPS = {
@@ -95,7 +96,7 @@ def _sites(path: str, source: bytes, starts: list[int], node: ast.expr) -> Itera
             pairs = [(left, sign, right)]
             yield from _between(source, pairs, begin, end, site)
         case ast.BoolOp(sign, values):
-            several = [(a, sign, b) for a, b in zip(values, values[1:], strict=False)]
+            several = [(a, sign, b) for a, b in pairwise(values)]
             yield from _between(source, several[:1], begin, end, site)
         case ast.Compare(left, signs, values):
             chain = zip([left, *values], signs, values, strict=False)
