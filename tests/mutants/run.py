@@ -1,8 +1,9 @@
 """Whether tests notice small changes of the code: `python -m tests.mutants.run --count 300`.
 
 Each change (a comparison, a sign, an and/or) is made alone in a copy of the tree and judged by the
-tests of its package and by the official suite's. First all tests run once on a tree in which the
-chosen places say which tests run them, so that a change is judged by those alone, quickest first.
+tests of its package, the examples of its docstrings and the official suite. First all tests run once
+on a tree in which the chosen places say which tests run them, so that a change is judged by those
+alone, quickest first.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from tests.mutants.sites import Site, apply, choose, probed
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "sardonyx"
 LEFT_OUT = (".git", ".venv", "build", "dist", "*.egg-info", ".*_cache", "__pycache__")
-MOST_TESTS = 400
+MOST_TESTS = 800
 """Tests that judge one change, the quickest of each function first."""
 MOST_SECONDS = 240
 """Of a change that nothing has noticed by then; one that hangs the tests is noticed."""
@@ -96,12 +97,14 @@ def judging(site: Site) -> tuple[str, ...]:
     """How the paths of the tests that judge a site begin."""
     _, package, *inner = Path(site.path).parts
     own = (f"tests/{package}/", f"tests/test_{package}") if inner else ("tests/test_",)
-    return (*own, "tests/conformance/")
+    return (*own, "tests/test_docstrings.py", "tests/conformance/")
 
 
 def judges(site: Site, tests: set[str], seconds: dict[str, float]) -> list[str]:
     """The tests of a site's package and the official suite's, the quickest of each function, then
     the second of each, and so on."""
+    if "" in tests:
+        tests = set(seconds)
     groups: dict[str, list[str]] = defaultdict(list)
     for test in sorted(tests, key=lambda name: seconds.get(name, 0)):
         if test in seconds and test.startswith(judging(site)):

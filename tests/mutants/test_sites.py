@@ -60,6 +60,7 @@ def test_a_change_is_judged_by_its_package_and_the_official_suite() -> None:
         "tests/conformance/test_suite.py::g": 0.2, "tests/cli/test_b.py::h": 0.0,
     }  # fmt: skip
     failing = "tests/ops/test_a.py::fails"
+    assert judges(site, {""}, seconds) == judges(site, {*seconds}, seconds)
     assert judges(site, {*seconds, failing}, seconds) == [
         "tests/ops/test_a.py::f[2]",
         "tests/conformance/test_suite.py::g",
