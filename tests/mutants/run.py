@@ -1,9 +1,9 @@
 """Whether tests notice small changes of the code: `python -m tests.mutants.run --count 300`.
 
 Each change (a comparison, a sign, an and/or) is made alone in a copy of the tree and judged by the
-tests of its package, the examples of its docstrings and the official suite. First all tests run once
-on a tree in which the chosen places say which tests run them, so that a change is judged by those
-alone, quickest first.
+tests of its package, the examples of its docstrings and the official suite. First all tests run
+once on a tree in which the chosen places say which tests run them, so that a change is judged by
+those alone, quickest first.
 """
 
 import argparse
