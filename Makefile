@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-all aarch64 lint bench bench-quick conformance docs clean
+.PHONY: run test test-all mutants aarch64 lint bench bench-quick conformance docs clean
 
 ## Load, check and run the example model, and show what came out.
 run: $(VENV)/.run
@@ -17,6 +17,10 @@ test: $(VENV)/.test
 test-all: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 tests
 	$(BIN)/python -m tests.fuzz.run --count 20000
+
+## Whether tests notice small changes of the code, 300 of them; most of an hour on two cores.
+mutants: $(VENV)/.test
+	$(BIN)/python -m tests.mutants.run --count 300
 
 ## Tests of machine code on an emulated aarch64 processor, which takes long; see CONTRIBUTING.
 aarch64: build/aarch64/usr/bin/python
