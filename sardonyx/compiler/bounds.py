@@ -37,7 +37,6 @@ Bound = dict[tuple[str, ...], float]
 """Factors above 0 of products of names: the most that something can be."""
 Range = tuple[Bound, Bound]
 """How far below 0 and how far above it a number may lie."""
-Scope = dict[str, Range]
 SMALL = 1 << 12
 """A number that is a better bound than a size that only a run tells."""
 DEEPEST = 32
@@ -55,14 +54,20 @@ class Bounds:
         """`derived` are names of sizes that are computed of others."""
         self.most: Bound = {}
         self._derived = derived
-        self._names: Scope = {}
+        self._names: dict[str, Range] = {}
         self._seen: dict[int, Kernel] = {}
+        self._scope: dict[str, Range] = {}
+        self._sizes: dict[Size, Range] = {}
+        self._places: dict[tuple[Size, Size], Bound] = {}
+        """What was found of sizes and of their products, while names mean the same."""
 
     def add(self, kernel: Kernel) -> None:
         """Take in what a kernel computes; the same one counts once."""
         if id(kernel) not in self._seen:
             self._seen[id(kernel)] = kernel
-            self._body(kernel.body, {})
+            self._scope.clear()
+            self._forget()
+            self._body(kernel.body)
 
     def limit(self) -> int:
         """A size up to which no number leaves 64 bits, if no other size is above it either; -1
@@ -70,7 +75,7 @@ class Bounds:
 
         >>> from sardonyx.dims import symbol
         >>> bounds = Bounds({})
-        >>> bounds.note(symbol("n") * symbol("m") * 4)
+        >>> _ = bounds.note(symbol("n") * symbol("m") * 4)
         >>> bounds.limit() == 2**29
         True
         """
@@ -87,40 +92,52 @@ class Bounds:
             for product, factor in self.most.items()
         )
 
-    def note(self, size: Size, scope: Scope | None = None) -> Range:
+    def note(self, size: Size) -> Range:
         """The range of a size, which is remembered."""
-        found = self._size(size, scope or {})
-        self._remember(_reach(found))
+        found = self._sizes.get(size)
+        if found is None:
+            found = self._sizes[size] = self._size(size)
+            self._remember(_reach(found))
         return found
+
+    def _bind(self, name: str, found: Range) -> None:
+        if self._scope.get(name, found) != found:
+            self._forget()
+        self._scope[name] = found
+
+    def _forget(self) -> None:
+        self._sizes.clear()
+        self._places.clear()
 
     def _remember(self, bound: Bound) -> None:
         for product, factor in bound.items():
             if factor > self.most.get(product, 0.0):
                 self.most[product] = factor
 
-    def _body(self, body: tuple[Statement, ...], scope: Scope) -> None:
-        scope = dict(scope)
+    def _body(self, body: tuple[Statement, ...]) -> None:
         for statement in body:
             match statement:
                 case Loop(index, extent, inner):
-                    self._body(inner, scope | {index: ({}, self.note(extent, scope)[1])})
+                    self._bind(index, ({}, self.note(extent)[1]))
+                    self._body(inner)
                 case Guard(low, high, inner):
-                    ranges = self.note(low, scope), self.note(high, scope)
-                    self._remember(_sum(*map(_reach, ranges)))
-                    self._body(inner, scope)
+                    self._remember(_sum(_reach(self.note(low)), _reach(self.note(high))))
+                    self._body(inner)
                 case Let(name, value):
-                    self._values(value, scope)
-                    below, above = self._range(value, scope, DEEPEST)
-                    scope[name] = _OF_ELEMENTS if below is None or above is None else (below, above)
+                    self._values(value)
+                    below, above = self._range(value, DEEPEST)
+                    if below is None or above is None:
+                        below, above = _OF_ELEMENTS
+                    self._bind(name, (below, above))
                 case Update(_, _, value, indices):
-                    self._values(value, scope)
+                    self._values(value)
                     for place in indices:
-                        self.note(place, scope)
+                        self.note(place)
                 case Store(buffer, indices, value):
-                    self._access(buffer, indices, scope)
-                    self._values(value, scope)
+                    self._access(buffer, indices)
+                    self._values(value)
 
-    def _values(self, value: Value, scope: Scope) -> None:
+    def _values(self, value: Value) -> None:
         """Take in the sizes of a value and of all it is made of."""
         seen = {id(value)}
         waiting = [value]
@@ -128,29 +145,30 @@ class Bounds:
             item = waiting.pop()
             match item:
                 case Whole(size):
-                    self.note(size, scope)
+                    self.note(size)
                 case Load(buffer, indices):
-                    self._access(buffer, indices, scope)
+                    self._access(buffer, indices)
                 case Pick(buffer):
-                    self._access(buffer, buffer.shape, scope)
+                    self._access(buffer, buffer.shape)
                 case Read(_, _, indices):
                     for index in indices:
-                        self.note(index, scope)
+                        self.note(index)
             for part in operands(item):
                 if id(part) not in seen:
                     seen.add(id(part))
                     waiting.append(part)
 
-    def _access(self, buffer: Buffer, indices: tuple[Size, ...], scope: Scope) -> None:
+    def _access(self, buffer: Buffer, indices: tuple[Size, ...]) -> None:
         """An element's place in its memory, in bytes."""
         total: Bound = {}
-        for index, stride in zip(indices, buffer.strides, strict=True):
-            if stride != 0:
-                ranges = self.note(index, scope), self.note(stride, scope)
-                total = _sum(total, _product(*map(_reach, ranges)))
+        for pair in zip(indices, buffer.strides, strict=True):
+            found = self._places.get(pair)
+            if found is None:
+                found = self._places[pair] = _product(*map(_reach, map(self.note, pair)))
+            total = _sum(total, found) if total else found
         self._remember(_times(total, buffer.dtype.numpy.itemsize))
 
-    def _size(self, size: Size, scope: Scope) -> Range:
+    def _size(self, size: Size) -> Range:
         if isinstance(size, int):
             return _number(size)
         below: Bound = {}
@@ -158,15 +176,15 @@ class Bounds:
         for atoms, factor in size.terms.items():
             term = _number(factor)
             for atom in atoms:
-                term = _multiplied(term, self._atom(atom, scope))
+                term = _multiplied(term, self._atom(atom))
             below, above = _sum(below, term[0]), _sum(above, term[1])
         return below, above
 
-    def _atom(self, atom: Atom, scope: Scope) -> Range:
+    def _atom(self, atom: Atom) -> Range:
         if isinstance(atom, str):
-            return scope[atom] if atom in scope else self._named(atom)
+            return self._scope[atom] if atom in self._scope else self._named(atom)
         sign, left, right = atom
-        a, b = self.note(left, scope), self.note(right, scope)
+        a, b = self.note(left), self.note(right)
         match sign:
             case "//" if isinstance(right, int) and right:
                 below, above = a if right > 0 else a[::-1]
@@ -187,26 +205,26 @@ class Bounds:
         if name not in self._names:
             size = self._derived.get(name)
             told: Range = ({}, {(name,): 1.0})
-            self._names[name] = told if size is None else self._size(size, {})
+            self._names[name] = told if size is None else self._size(size)
         return self._names[name]
 
-    def _range(self, value: Value, scope: Scope, depth: int) -> tuple[Bound | None, Bound | None]:
+    def _range(self, value: Value, depth: int) -> tuple[Bound | None, Bound | None]:
         """How far below and above 0 an integer may lie; None where only elements tell."""
         match value:
             case Whole(size):
-                return self._size(size, scope)
+                return self._size(size)
             case Constant(number):
                 return _number(int(number))
             case Cast(operand) if dtype_of(operand) in _NARROW:
                 most: Bound = {(): float(_NARROW[dtype_of(operand)])}
                 return most, most
             case Binary(name, left, right) if depth and name in ("add", "sub", "min", "max"):
-                a = self._range(left, scope, depth - 1)
-                b = self._range(right, scope, depth - 1)
+                a = self._range(left, depth - 1)
+                b = self._range(right, depth - 1)
                 return _combined(name, a, b[::-1] if name == "sub" else b)
             case Select(_, then, other) if depth:
-                a = self._range(then, scope, depth - 1)
-                b = self._range(other, scope, depth - 1)
+                a = self._range(then, depth - 1)
+                b = self._range(other, depth - 1)
                 return _both(_larger, a[0], b[0]), _both(_larger, a[1], b[1])
         return None, None
 
