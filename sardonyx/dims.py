@@ -21,6 +21,8 @@ LARGEST_EXPRESSION = 500
 """An expression with more atoms than this, all levels counted, becomes one size of its own."""
 LARGEST_NUMBER = 1 << 50
 """A number beyond this in an expression is no size, nor the distance of a position from one."""
+LARGEST_ELEMENT = 1 << 31
+"""A number up to which arithmetic on elements, which wraps around, is arithmetic on sizes."""
 LARGEST_GROUPS = 12
 """Sizes under nested minima and maxima, beyond which these are left as they are."""
 

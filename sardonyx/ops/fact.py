@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.dims import Expression, Size, is_nonnegative, minimum, symbol
+from sardonyx.dims import (
+    LARGEST_ELEMENT,
+    Expression,
+    Size,
+    is_nonnegative,
+    is_small,
+    minimum,
+    symbol,
+)
 from sardonyx.dims import broadcast as broadcast_sizes
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError
@@ -77,9 +85,15 @@ class Fact:
         return self.value.reshape(-1)[0]
 
     def with_value(self, value: NDArray[Any] | None) -> "Fact":
-        """The same fact with known elements; whole numbers among objects become plain ones."""
+        """The same fact with known elements; whole numbers among objects become plain ones.
+
+        Arithmetic on elements wraps around, so what could leave 64 bits is not known.
+        """
         if value is None or value.dtype != object or self.dtype == DataType.STRING:
             return replace(self, value=value)
+        if not all(map(_fits, value.flat)):
+            kept = [item if _fits(item) else None for item in value.flat]
+            value = np.array([*kept, None], object)[:-1].reshape(value.shape)
         if all(isinstance(item, int | np.integer) for item in value.flat):
             value = value.astype(bool if self.dtype == DataType.BOOL else np.int64)
         return replace(self, value=value)
@@ -89,6 +103,12 @@ class Fact:
             return str(self.type)
         shape = "" if self.shape is None else sizes_text(self.shape)
         return element_text(self.dtype) + shape
+
+
+def _fits(item: Any) -> bool:
+    if isinstance(item, Expression):
+        return is_small(item, LARGEST_ELEMENT)
+    return not isinstance(item, int) or -LARGEST_SIZE <= item + 1 <= LARGEST_SIZE + 1
 
 
 def _size(item: Any) -> Size | None:

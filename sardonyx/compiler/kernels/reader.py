@@ -21,7 +21,7 @@ from sardonyx.compiler.forms import (
     topological,
 )
 from sardonyx.compiler.fuse import Fusion, Group
-from sardonyx.dims import Expression, Size, is_small
+from sardonyx.dims import LARGEST_ELEMENT, Expression, Size, is_small
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.format.pages import let_go
 from sardonyx.loops.build import dense, dense_strides
@@ -43,8 +43,6 @@ from sardonyx.loops.nodes import (
 from sardonyx.record import entity
 
 Index = tuple[Size, ...]
-LARGEST_MERGED = 1 << 31
-"""Numbers up to which arithmetic on elements that are indices is arithmetic on sizes."""
 
 
 @entity
@@ -304,7 +302,7 @@ def _whole(name: str, left: Value, right: Value) -> Value | None:
             made = a * b
         case _:
             return None
-    return Whole(made) if all(is_small(size, LARGEST_MERGED) for size in (a, b, made)) else None
+    return Whole(made) if all(is_small(size, LARGEST_ELEMENT) for size in (a, b, made)) else None
 
 
 def _size(value: Value) -> Size | None:
