@@ -7,17 +7,15 @@ import numpy as np
 
 from sardonyx.dims import Expression, Size, ceil_divide, maximum
 from sardonyx.dtypes import DataType, data_type
-from sardonyx.errors import ConversionError, EvaluationError, InferenceError
+from sardonyx.errors import ConversionError, InferenceError
 from sardonyx.graph import Node, Tensor, Value
 from sardonyx.ops.build import Builder, constant_array
 from sardonyx.ops.element_type import cast_like, element_type
-from sardonyx.ops.fact import Fact, of_array, tensor, unknown
+from sardonyx.ops.fact import Fact, of_array, require_count, tensor, unknown
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array
 from sardonyx.ops.symbolic import settled
 
-MOST_NUMBERS = 1 << 46
-"""Numbers of a range beyond which nobody has memory, and NumPy counts wrong."""
 _FORMS = (
     "(sparse_value?: sparse_tensor, value?: tensor, value_float?: float, value_floats?: floats, "
     "value_int?: int, value_ints?: ints, value_string?: string, value_strings?: strings) "
@@ -180,9 +178,7 @@ def _range(start: Array, limit: Array, delta: Array, stash_type: int) -> Array:
     count = _count(first, end, step)
     if not isinstance(count, int):
         raise InferenceError("the step of a range is zero")
-    if count > MOST_NUMBERS:
-        raise EvaluationError(f"a range of {count} numbers is too long", hint="check its limits")
-    return (first + np.arange(count).astype(start.dtype) * step).astype(dtype)
+    return (first + np.arange(require_count(count)).astype(start.dtype) * step).astype(dtype)
 
 
 def _progression(build: Builder, start: Value, limit: Value, delta: Value) -> Value:

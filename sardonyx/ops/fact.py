@@ -19,7 +19,7 @@ from sardonyx.dims import (
 )
 from sardonyx.dims import broadcast as broadcast_sizes
 from sardonyx.dtypes import DataType
-from sardonyx.errors import InferenceError
+from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.graph import Dimension, OptionalType, SequenceType, TensorType, Type
 from sardonyx.graph.types import element_text
 from sardonyx.record import entity
@@ -34,6 +34,8 @@ LARGEST_VALUE = 1024
 """Constants with more elements than this are not followed through inference."""
 LARGEST_SIZE = 2**63 - 1
 """The largest size a type can declare."""
+MOST_ALONG = 1 << 46
+"""Elements along one axis beyond which nobody has memory."""
 ASSUMED: ContextVar[Assumptions | None] = ContextVar("ASSUMED", default=None)
 """Where hooks of operators note what they take for granted, while somebody listens."""
 
@@ -207,6 +209,16 @@ def require_sizes(fact: object) -> None:
     for size in fact.shape or () if isinstance(fact, Fact) else ():
         if isinstance(size, int) and not 0 <= size <= LARGEST_SIZE:
             raise InferenceError(f"a size would be {size}")
+
+
+def require_count(count: int) -> int:
+    """A number of elements along an axis, unless nobody has memory for so many.
+
+    NumPy counts wrong near the end of int64.
+    """
+    if count > MOST_ALONG:
+        raise EvaluationError(f"a dimension of size {count} is too large", hint="make it smaller")
+    return count
 
 
 def sizes_text(shape: Sizes) -> str:
