@@ -19,6 +19,10 @@ HIDDEN = "_unknown"
 """What names of sizes begin with that no model gave."""
 LARGEST_EXPRESSION = 500
 """An expression with more atoms than this, all levels counted, becomes one size of its own."""
+LARGEST_NUMBER = 1 << 50
+"""A number beyond this in an expression is no size, nor the distance of a position from one."""
+LARGEST_ELEMENT = 1 << 31
+"""A number up to which arithmetic on elements, which wraps around, is arithmetic on sizes."""
 LARGEST_GROUPS = 12
 """Sizes under nested minima and maxima, beyond which these are left as they are."""
 
@@ -337,6 +341,22 @@ def is_nonnegative_atom(atom: Atom) -> bool:
     if sign == "max":
         return is_nonnegative(left) or is_nonnegative(right)
     return is_nonnegative(left) and is_nonnegative(right)
+
+
+def is_small(size: Size, most: int = LARGEST_NUMBER) -> bool:
+    """True where no number in a size is beyond `most`, so that it can be computed in 64 bits.
+
+    >>> is_small(symbol("n") * 2 + 1), is_small(maximum(symbol("n") - 2**62, 0))
+    (True, False)
+    """
+    if isinstance(size, int):
+        return -most <= size <= most
+    return all(
+        -most <= factor <= most
+        and all(isinstance(atom, str) or all(is_small(item, most) for item in atom[1:])
+                for atom in atoms)
+        for atoms, factor in size.terms.items()
+    )  # fmt: skip
 
 
 def product(sizes: "tuple[Size, ...] | list[Size]") -> Size:

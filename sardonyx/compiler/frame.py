@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from sardonyx.compiler.bounds import Bounds
 from sardonyx.compiler.build import Step
 from sardonyx.compiler.derive import Definitions
 from sardonyx.compiler.forms import Form, Source
@@ -43,10 +44,12 @@ class _Frame:
         self.definitions = definitions
         self.names = sorted(definitions.told(_names(step)))
         self.code = Code(self.names, ["pieces"], definitions.sizes)
+        self.bounds = Bounds(definitions.sizes)
         self.starts: list[int] = []
         self.slots = 0
         self.kernels = [numbering.kernel(call.kernel) for call in step.calls]
         for call, kernel in zip(step.calls, self.kernels, strict=True):
+            self.bounds.add(call.kernel)
             self.starts.append(self.slots)
             self.slots += len(call.places) + len(kernel.arguments) + 3
         places = [*step.inputs, *step.outputs]
@@ -81,6 +84,9 @@ class _Frame:
             reports=any(isinstance(item, Status) for call in self.step.calls
                         for item in call.places),
             waves=tuple(map(self.wave, self.step.waves)),
+            limit=self.bounds.limit(),
+            bound=self.bounds.terms(self.names),
+            sizes=tuple(self.names),
         )  # fmt: skip
 
     def wave(self, wave: Wave) -> WaveImage:

@@ -93,6 +93,12 @@ class SegmentImage:
     reports: bool
     """Whether kernels may say that an index was out of range."""
     waves: tuple[WaveImage, ...]
+    limit: int
+    """A size up to which all numbers in kernels fit into 64 bits; above it `bound` tells."""
+    bound: tuple[tuple[float, tuple[int, ...]], ...]
+    """Factors, and which of the symbols to multiply: no number in a kernel is above the sum."""
+    sizes: tuple[str, ...]
+    """What the symbols are called."""
 
 
 @record

@@ -23,7 +23,7 @@ from sardonyx.compiler.lowerings import TYPE_BLIND, Agreement, Lowering, Lowerin
 from sardonyx.compiler.reference import read_values, run_reference
 from sardonyx.compiler.require import requirements
 from sardonyx.compiler.specialize import LARGEST_CONTENT
-from sardonyx.dims import Size
+from sardonyx.dims import LARGEST_ELEMENT, Size, is_small
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import SardonyxError
 from sardonyx.graph import Node, Value
@@ -230,7 +230,8 @@ def _sizes(result: Lowered, node: Node, facts: dict[Value, Fact]) -> tuple[Form 
         if sizes is None or len(fact.shape or ()) > 1:
             return ()
         known = [size for size in sizes if size is not None]
-        known = [size for size in known if size_names((size,)) <= result.bound.keys()]
+        known = [size for size in known if size_names((size,)) <= result.bound.keys()
+                 and (isinstance(size, int) or is_small(size, LARGEST_ELEMENT))]  # fmt: skip
         if len(known) < len(sizes) or not known:
             return ()
         numbers = [number(size, DataType.INT64) for size in known]
@@ -272,9 +273,10 @@ def _forms(
         cast(form, fact.dtype) if fact.dtype in NARROW else form
         for form, fact in zip(map(_whole, several), request.outputs, strict=False)
     ]
-    for form in forms:
+    for form, fact, trim in zip(forms, request.outputs, trims, strict=False):
         if form.dtype not in NATIVE:
             raise NotLowered(f"kernels do not compute with {form.dtype.name.lower()}")
+        _require_shape(form, fact, trim)
         unknown = size_names(form.shape) - result.bound.keys()
         if unknown:
             raise NotLowered(f"its size {', '.join(sorted(unknown))} is only known once it has run")
@@ -285,6 +287,18 @@ def _forms(
         form if trim is None else replace(trim, whole=form)
         for form, trim in zip(forms, trims, strict=False)
     )
+
+
+def _require_shape(form: Form, fact: Fact, trim: Trim | None) -> None:
+    """A form has the shape that inference found, as far as both are numbers."""
+    shape = form.shape if fact.shape is None else fact.shape
+    wrong = len(shape) != len(form.shape) or any(
+        isinstance(size, int) and isinstance(found, int) and size != found
+        for axis, (size, found) in enumerate(zip(shape, form.shape, strict=True))
+        if trim is None or axis != trim.axis
+    )
+    if wrong:
+        raise NotLowered(f"its form has the shape {list(form.shape)}, not {list(shape)}")
 
 
 def _call(

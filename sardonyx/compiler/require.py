@@ -1,5 +1,6 @@
 """What sizes must be so that forms read only what is there; checked once sizes are known."""
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 
 from sardonyx.compiler.derive import Definitions
@@ -18,8 +19,9 @@ from sardonyx.compiler.forms import (
     Window,
     topological,
 )
+from sardonyx.compiler.limits import LARGEST_SIZE
 from sardonyx.compiler.lowerings.request import Agreement
-from sardonyx.dims import Size, is_nonnegative, minimum, product
+from sardonyx.dims import Size, is_nonnegative, is_small, minimum, product
 
 
 def requirements(
@@ -31,6 +33,7 @@ def requirements(
     """
     found: dict[Agreement, None] = {}
     for form in topological(forms, known):
+        _refuse_large(form)
         for pair in _of_form(form, definitions):
             if pair.left == pair.right or (pair.repeats and pair.left == 1):
                 continue
@@ -38,6 +41,19 @@ def requirements(
                 raise NotLowered(f"sizes {pair.left} and {pair.right} do not agree")
             found[pair] = None
     return list(found)
+
+
+def _refuse_large(form: Form) -> None:
+    """Numbers that no size has would not fit into 64 bits with others; nor would such an array."""
+    sizes = (
+        [*form.shape, *(size for axis in form.axes for size in (axis.start, axis.step))]
+        if (isinstance(form, View))
+        else form.shape
+    )
+    known = math.prod(max(size, 1) for size in form.shape if isinstance(size, int))
+    if known > LARGEST_SIZE or not all(map(is_small, sizes)):
+        shape = ", ".join(map(str, form.shape))
+        raise NotLowered(f"numbers in the sizes [{shape}] are beyond those of arrays")
 
 
 def _of_form(form: Form, definitions: Definitions) -> Iterator[Agreement]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.address import address_of
 from sardonyx.compiler.image import ARENA, FIRST_INPUT, SegmentImage, WaveImage
+from sardonyx.compiler.limits import check_bound
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.threads import Team
@@ -129,6 +130,8 @@ class Segment:
         return min(tasks, threads * each) if threads > 1 else 1
 
     def _plan(self, sizes: tuple[int, ...]) -> Plan:
+        if max(sizes, default=0) > self.image.limit:
+            check_bound(self.image.bound, sizes, self.image.sizes)
         values, arena_bytes, shapes = self._compute(*sizes, self._pieces)
         needed = arena_bytes + sum(
             math.prod(max(size, 1) for size in shape) * dtype.itemsize

@@ -36,6 +36,7 @@ from sardonyx.compiler.image import (
     Told,
     Wanted,
 )
+from sardonyx.compiler.limits import check_bound
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.compiler.program import check_sizes
 from sardonyx.compiler.sizes import function
@@ -203,6 +204,7 @@ class _Program:
                 "a size that is known only by a run is needed while it goes on",
                 hint="let operators such as NonZero or NonMaxSuppression make outputs only",
             )
+        check_bound(image.bound, (), ())
         values, arena_bytes, shapes = function(image.source)(lambda tasks, stepwise: 1)
         for number, dtype, shape in zip(image.outputs, image.dtypes, shapes, strict=True):
             size = math.prod(shape) * data_type(dtype).numpy.itemsize

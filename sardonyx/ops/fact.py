@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sardonyx.dims import Expression, Size, is_nonnegative, minimum, symbol
+from sardonyx.dims import (
+    LARGEST_ELEMENT,
+    Expression,
+    Size,
+    is_nonnegative,
+    is_small,
+    minimum,
+    symbol,
+)
 from sardonyx.dims import broadcast as broadcast_sizes
 from sardonyx.dtypes import DataType
-from sardonyx.errors import InferenceError
+from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.graph import Dimension, OptionalType, SequenceType, TensorType, Type
 from sardonyx.graph.types import element_text
 from sardonyx.record import entity
@@ -26,6 +34,8 @@ LARGEST_VALUE = 1024
 """Constants with more elements than this are not followed through inference."""
 LARGEST_SIZE = 2**63 - 1
 """The largest size a type can declare."""
+MOST_ALONG = 1 << 46
+"""Elements along one axis beyond which nobody has memory."""
 ASSUMED: ContextVar[Assumptions | None] = ContextVar("ASSUMED", default=None)
 """Where hooks of operators note what they take for granted, while somebody listens."""
 
@@ -77,9 +87,15 @@ class Fact:
         return self.value.reshape(-1)[0]
 
     def with_value(self, value: NDArray[Any] | None) -> "Fact":
-        """The same fact with known elements; whole numbers among objects become plain ones."""
+        """The same fact with known elements; whole numbers among objects become plain ones.
+
+        Arithmetic on elements wraps around, so what could leave 64 bits is not known.
+        """
         if value is None or value.dtype != object or self.dtype == DataType.STRING:
             return replace(self, value=value)
+        if not all(map(_fits, value.flat)):
+            kept = [item if _fits(item) else None for item in value.flat]
+            value = np.array([*kept, None], object)[:-1].reshape(value.shape)
         if all(isinstance(item, int | np.integer) for item in value.flat):
             value = value.astype(bool if self.dtype == DataType.BOOL else np.int64)
         return replace(self, value=value)
@@ -89,6 +105,12 @@ class Fact:
             return str(self.type)
         shape = "" if self.shape is None else sizes_text(self.shape)
         return element_text(self.dtype) + shape
+
+
+def _fits(item: Any) -> bool:
+    if isinstance(item, Expression):
+        return is_small(item, LARGEST_ELEMENT)
+    return not isinstance(item, int) or -LARGEST_SIZE <= item + 1 <= LARGEST_SIZE + 1
 
 
 def _size(item: Any) -> Size | None:
@@ -187,6 +209,16 @@ def require_sizes(fact: object) -> None:
     for size in fact.shape or () if isinstance(fact, Fact) else ():
         if isinstance(size, int) and not 0 <= size <= LARGEST_SIZE:
             raise InferenceError(f"a size would be {size}")
+
+
+def require_count(count: int) -> int:
+    """A number of elements along an axis, unless nobody has memory for so many.
+
+    NumPy counts wrong near the end of int64.
+    """
+    if count > MOST_ALONG:
+        raise EvaluationError(f"a dimension of size {count} is too large", hint="make it smaller")
+    return count
 
 
 def sizes_text(shape: Sizes) -> str:

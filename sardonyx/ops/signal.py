@@ -6,10 +6,10 @@ import numpy as np
 
 from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType
-from sardonyx.errors import InferenceError
+from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.graph import Node, Value
 from sardonyx.ops.build import Builder
-from sardonyx.ops.fact import Fact, axis_of, tensor
+from sardonyx.ops.fact import Fact, axis_of, require_count, tensor
 from sardonyx.ops.operator import Operator, attribute_values
 from sardonyx.ops.precision import Array, narrow, widen
 from sardonyx.ops.signal_function import fourier, frames, mel_weights, weighted_cosines
@@ -126,6 +126,8 @@ class STFT(Operator):
             raise InferenceError(f"a signal has three axes, not {signal}")
         batch, total, _ = signal.shape or (None, None, None)
         length, step = _known_size(frame_length), _known_size(frame_step)
+        if isinstance(step, int) and step <= 0:
+            raise InferenceError(f"frames cannot lie {step} apart")
         if frame_length is None and window is None:
             length = total
         elif frame_length is None and window is not None and window.shape is not None:
@@ -143,6 +145,10 @@ class STFT(Operator):
         length = signal.shape[1] if window is None else window.shape[0]
         if frame_length is not None:
             length = _number(frame_length)
+        if _number(frame_step) <= 0:
+            raise EvaluationError(
+                f"frames cannot lie {_number(frame_step)} apart", hint="give a step above 0"
+            )
         view = np.lib.stride_tricks.sliding_window_view(widen(signal), length, axis=1)
         cut = view[:, :: _number(frame_step)].swapaxes(2, 3)
         if window is not None:
@@ -205,7 +211,7 @@ class _Window(Operator):
 
 
 def _window(size: Array, periodic: int, output_datatype: int, weights: tuple[float, ...]) -> Array:
-    count = _number(size)
+    count = require_count(_number(size))
     angles = np.arange(count) * (2 * np.pi / np.float64(count if periodic else count - 1))
     total = sum(weight * np.cos(angles * step) for step, weight in enumerate(weights))
     exact = np.float64 if output_datatype == DataType.DOUBLE else np.float32

@@ -15,6 +15,8 @@ from sardonyx.ops.shape import known_axes
 
 FAR = 2**31 - 1
 """A position this far out means the end of a dimension, whatever its size."""
+BEYOND = 1 << 47
+"""No array has so many elements along a dimension."""
 
 
 class Slice(Operator):
@@ -99,6 +101,20 @@ def first_position(start: int, size: int, step: int) -> int:
     return max(start, -size) if step < 0 else start
 
 
+def bounded(position: Size) -> Size:
+    """A position or step no further out than any array reaches, so that sums of it stay small.
+
+    >>> bounded(-2**63), bounded(5)
+    (-140737488355328, 5)
+    """
+    return max(-BEYOND, min(position, BEYOND)) if isinstance(position, int) else position
+
+
+def bounded_start(start: Size) -> Size:
+    """Where a slice begins, in small numbers: before the front of any array it is the front."""
+    return 0 if isinstance(start, int) and start <= -BEYOND else bounded(start)
+
+
 def _slices(
     shape: tuple[int, ...], starts: Array, ends: Array, axes: Array | None, steps: Array | None
 ) -> tuple[slice, ...]:
@@ -130,6 +146,10 @@ def sliced_size(
     if isinstance(size, int) and isinstance(start, int) and isinstance(end, int):
         begin = first_position(start, size, step)
         return len(range(*slice(begin, end, step).indices(size)))
+    if abs(step) >= BEYOND:
+        one = sliced_size(size, start, end, 1 if step > 0 else -1)
+        return None if one is None else minimum(one, 1)
+    start, end = bounded_start(start), bounded(end)
     if isinstance(start, int) and start < 0 and _is_far(end) and step > 0:
         return ceil_divide(minimum(-start, size), step)
     first, last = _from_front(start, size), _from_front(end, size)

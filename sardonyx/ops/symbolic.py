@@ -60,7 +60,10 @@ def settled(elements: Any, dtype: DataType) -> Array:
     array = np.asarray(elements, object)
     if any(item is None or isinstance(item, Expression) for item in array.flat):
         return array
-    return array.astype(dtype.numpy)
+    try:
+        return array.astype(dtype.numpy)
+    except OverflowError:
+        return array
 
 
 def _where_known(step: Step) -> Step:

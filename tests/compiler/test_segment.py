@@ -40,7 +40,7 @@ def segment(kept: int, pieces: int) -> tuple[Segment, Code]:
         inputs=(), outputs=(0,), dtypes=(int(FLOAT),), constants=(), calls=((0, 0, 1),),
         names=("numbers",), bases=(FIRST_INPUT, NOTHING, NOTHING, NOTHING),
         offsets=(0, COUNT, pieces, 1), positions=(), chosen=(), symbols=(), source=plan.source(),
-        reports=False, waves=(),
+        reports=False, waves=(), limit=1, bound=(), sizes=(),
     )  # fmt: skip
     POOL.offer(emit_pool())
     native = Native(code.address("run"), (code.address("kernel0"),), Team(2))

@@ -21,7 +21,7 @@ from sardonyx.compiler.forms import (
     topological,
 )
 from sardonyx.compiler.fuse import Fusion, Group
-from sardonyx.dims import Expression, Size
+from sardonyx.dims import LARGEST_ELEMENT, Expression, Size, is_small
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.format.pages import let_go
 from sardonyx.loops.build import dense, dense_strides
@@ -285,18 +285,24 @@ def _apply(name: str, dtype: DataType, parts: list[Value]) -> Value:
 
 
 def _whole(name: str, left: Value, right: Value) -> Value | None:
-    """Arithmetic on indices and sizes as one size, so that its steps stay known."""
-    sizes = [_size(left), _size(right)]
-    if sizes[0] is None or sizes[1] is None:
+    """Arithmetic on indices and sizes as one size, so that its steps stay known.
+
+    Elements wrap around where sizes must not, so large numbers stay elements.
+    """
+    a, b = _size(left), _size(right)
+    if a is None or b is None:
         return None
+    made: Size
     match name:
         case "add":
-            return Whole(sizes[0] + sizes[1])
+            made = a + b
         case "sub":
-            return Whole(sizes[0] - sizes[1])
-        case _ if isinstance(sizes[0], int) or isinstance(sizes[1], int):
-            return Whole(sizes[0] * sizes[1])
-    return None
+            made = a - b
+        case _ if isinstance(a, int) or isinstance(b, int):
+            made = a * b
+        case _:
+            return None
+    return Whole(made) if all(is_small(size, LARGEST_ELEMENT) for size in (a, b, made)) else None
 
 
 def _size(value: Value) -> Size | None:

@@ -152,7 +152,7 @@ def reverse_sequence(
     places = [
         turned if axis == axis_of(time_axis, rank) else iota(x.shape, axis) for axis in range(rank)
     ]
-    return take(x, places)
+    return take(x, places, checked=True)
 
 
 LOWERINGS: Lowerings = {

@@ -23,7 +23,7 @@ from sardonyx.dims import Size, is_nonnegative, maximum, minimum
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.loops.nodes import STORED
 from sardonyx.ops.fact import axis_of
-from sardonyx.ops.slicing import first_position
+from sardonyx.ops.slicing import BEYOND, bounded_start, first_position
 
 
 def same(request: Request, x: Form) -> Form:
@@ -61,17 +61,20 @@ def expanded(request: Request, x: Form, shape: Form) -> Form:
 def sliced(request: Request, x: Form, *_: Form | None) -> Form:
     """A range of each axis."""
     rank = len(x.shape)
-    starts, ends = (request.sizes(place, "a bound") for place in (1, 2))
+    starts = [bounded_start(start) for start in request.sizes(1, "a bound", far=True)]
+    request.sizes(2, "a bound", far=True)
     given = request.constant(3, "the list of axes") if request.given(3) else range(len(starts))
     steps = request.constant(4, "a step").reshape(-1) if request.given(4) else [1] * len(starts)
     places: list[Axis] = [Axis(axis) for axis in range(rank)]
-    for axis, start, end, step in zip(given, starts, ends, steps, strict=True):
-        place = axis_of(int(axis), rank)
-        places[place] = Axis(place, _first(x.shape[place], start, end, int(step)), int(step))
+    for axis, start, by in zip(given, starts, steps, strict=True):
+        place, step = axis_of(int(axis), rank), int(by)
+        if abs(step) >= BEYOND:
+            step = 1 if step > 0 else -1  # there is one element at most
+        places[place] = Axis(place, _first(x.shape[place], start, step), step)
     return View(request.told(1, 2), x.dtype, x, tuple(places))
 
 
-def _first(size: Size, start: Size, end: Size, step: int) -> Size:
+def _first(size: Size, start: Size, step: int) -> Size:
     """The first index of a range, as slicing in Python has it."""
     if isinstance(size, int) and isinstance(start, int):
         return slice(first_position(start, size, step), 0, step).indices(size)[0]

@@ -81,16 +81,27 @@ def roi_align(
         start = [statement for line in lines for statement in aligned.start(line, report)]
         body = aligned.grid(lines, memories.results[0])
         index = from_end(Load(batches, (REGION,)), x.shape[0])
-        checked = (
+        checked: tuple[Statement, ...] = (
             Let("%image", index),
             Guard(IMAGE, 0, (report,)),
             Guard(x.shape[0] - 1, IMAGE, (report,)),
-            Guard(-1, IMAGE, (Guard(IMAGE, x.shape[0], (*start, *body)),)),
-        )
+            *(Guard(line.size, 1, (report,)) for line in lines),
+            Guard(-1, IMAGE, (Guard(IMAGE, x.shape[0], _where_there_is_one(
+                lines, (*start, *body)
+            )),)),
+        )  # fmt: skip
         return [parallel_kernel([("%region", regions), ("%channel", x.shape[1])], checked)]
 
     routine = Routine((x, rois, batch_indices), (Room(shape, x.dtype),), write, product(shape) * 64)
     return results(routine)[0]
+
+
+def _where_there_is_one(
+    lines: tuple[_Line, _Line], body: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
+    """The body where an image has pixels."""
+    rows, columns = lines
+    return (Guard(0, rows.size, (Guard(0, columns.size, body),)),)
 
 
 class _Aligned:

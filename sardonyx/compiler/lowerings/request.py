@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import Form, NotLowered, Trim
-from sardonyx.dims import Size, is_nonnegative, minimum
+from sardonyx.dims import Size, is_nonnegative, is_small, minimum
 from sardonyx.loops.nodes import symbols
 from sardonyx.ops.fact import Fact
 from sardonyx.record import record
@@ -69,14 +69,20 @@ class Request:
                     self.constant(position, "what tells its shape")
         return self.shape()
 
-    def sizes(self, position: int, what: str) -> list[Size]:
-        """The elements of an integer input, numbers or sizes that are known when the node runs."""
+    def sizes(self, position: int, what: str, *, far: bool = False) -> list[Size]:
+        """The elements of an integer input, numbers or sizes that are known when the node runs.
+
+        Numbers are small enough to compute with, unless the lowering bounds them itself (`far`).
+        """
         fact = self.inputs[position]
         found = None if fact is None else fact.sizes()
         bound = set(self.bound)
         if found is None or any(size is None or not symbols(size) <= bound for size in found):
-            return [int(item) for item in self.constant(position, what).reshape(-1)]
-        return [size for size in found if size is not None]
+            found = tuple(int(item) for item in self.constant(position, what).reshape(-1))
+        made = [size for size in found if size is not None]
+        if not far and not all(map(is_small, made)):
+            raise NotLowered(f"{what} has numbers beyond any size")
+        return made
 
     def given(self, position: int) -> bool:
         """True where an optional input stands."""

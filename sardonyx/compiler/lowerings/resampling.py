@@ -28,6 +28,9 @@ from sardonyx.ops.fact import axis_of
 from sardonyx.ops.interpolate import Line, Method, nearest, neighbours, positions
 from sardonyx.ops.resize import resize_lines, resize_method
 
+MOST_PLACES = 1 << 24
+"""Places along an axis that are computed before a program runs."""
+
 
 def resize(
     request: Request, x: Form, roi: Form | None = None, scales: Form | None = None,
@@ -83,6 +86,8 @@ def _resampled(x: Form, axis: int, line: Line, method: Method) -> Form:
     """Elements along an axis at places that are known now."""
     if line.size == 0 and line.result:
         raise NotLowered("a dimension of size 0 cannot be made larger")
+    if line.result > MOST_PLACES:
+        raise NotLowered(f"{line.result} places are too many to keep")
     if method.mode == "nearest":
         places = positions(line, method.coordinates, np.float32)
         result = _along(x, axis, nearest(places, method.nearest, line.size))
