@@ -44,12 +44,12 @@ from sardonyx.runtime.targeting import asked_checks
 FLOAT = DataType.FLOAT
 SIZE = 40
 RUNNABLE = [target for target in TARGETS if host_features().issuperset(target.needs)]
-I, J = symbol("%i"), symbol("%j")
+AT, ACROSS = symbol("%i"), symbol("%j")
 X, Y = (dense(name, FLOAT, (SIZE,)) for name in "xy")
 FEED = np.arange(1, SIZE + 1, dtype=np.float32)
 
 
-class _Run:
+class Tried:
     """One kernel of `x` and `y` as a checked segment, whatever it does."""
 
     def __init__(self, made: Kernel, target: Target, pieces: int = 1, checked: str = ACCESSES):
@@ -100,48 +100,48 @@ def turned(rows: int, lanes: int) -> Kernel:
     """A square of x copied to y so that its rows are columns, from an offset on."""
     x = Buffer("x", FLOAT, (lanes, lanes), (1, 1))
     y = Buffer("y", FLOAT, (lanes, lanes), (1, 1))
-    inner = Loop("%j", lanes, (Store(y, (J, I), Load(x, (I + rows, J))),), Kind.VECTOR)
+    inner = Loop("%j", lanes, (Store(y, (ACROSS, AT), Load(x, (AT + rows, ACROSS))),), Kind.VECTOR)
     return kernel([ALL, Loop("%i", lanes, (inner,), Kind.TURN)])
 
 
 WRONG = {
-    "reads one beyond": over(SIZE, [Store(Y, (I,), Load(X, (I + 1,)))]),
-    "reads one below": over(SIZE, [Store(Y, (I,), Load(X, (I - 1,)))]),
-    "writes one beyond": over(SIZE + 1, [Store(Y, (I,), Load(X, (0,)))]),
-    "writes one below": over(SIZE, [Store(Y, (I - 1,), Load(X, (I,)))]),
-    "a whole vector beyond": over(SIZE + 8, [Store(Y, (I,), Load(X, (I,)))], Kind.VECTOR),
-    "a lane beyond": over(SIZE + 1, [Store(Y, (I,), Load(X, (0,)))], Kind.VECTOR),
-    "a lane read beyond": over(SIZE, [Store(Y, (I,), Load(X, (I + 1,)))], Kind.VECTOR),
-    "a lane read below": over(SIZE, [Store(Y, (I,), Load(X, (I - 1,)))], Kind.VECTOR),
-    "a wrong stride": over(SIZE // 3 + 2, [Store(Y, (I,), Load(EVERY_THIRD, (I,)))]),
+    "reads one beyond": over(SIZE, [Store(Y, (AT,), Load(X, (AT + 1,)))]),
+    "reads one below": over(SIZE, [Store(Y, (AT,), Load(X, (AT - 1,)))]),
+    "writes one beyond": over(SIZE + 1, [Store(Y, (AT,), Load(X, (0,)))]),
+    "writes one below": over(SIZE, [Store(Y, (AT - 1,), Load(X, (AT,)))]),
+    "a whole vector beyond": over(SIZE + 8, [Store(Y, (AT,), Load(X, (AT,)))], Kind.VECTOR),
+    "a lane beyond": over(SIZE + 1, [Store(Y, (AT,), Load(X, (0,)))], Kind.VECTOR),
+    "a lane read beyond": over(SIZE, [Store(Y, (AT,), Load(X, (AT + 1,)))], Kind.VECTOR),
+    "a lane read below": over(SIZE, [Store(Y, (AT,), Load(X, (AT - 1,)))], Kind.VECTOR),
+    "a wrong stride": over(SIZE // 3 + 2, [Store(Y, (AT,), Load(EVERY_THIRD, (AT,)))]),
     "lanes apart": over(
-        SIZE // 3 + 2, [Store(Y, (I,), Load(EVERY_THIRD, (I,)))], Kind.VECTOR
+        SIZE // 3 + 2, [Store(Y, (AT,), Load(EVERY_THIRD, (AT,)))], Kind.VECTOR
     ),
     "lanes written apart": over(
-        SIZE // 2 + 1, [Store(Y, (2 * I,), Load(X, (I,)))], Kind.VECTOR
+        SIZE // 2 + 1, [Store(Y, (2 * AT,), Load(X, (AT,)))], Kind.VECTOR
     ),
     "lanes backwards": over(
-        SIZE, [Store(Y, (I,), Load(X, (SIZE - 2 - I,)))], Kind.VECTOR
+        SIZE, [Store(Y, (AT,), Load(X, (SIZE - 2 - AT,)))], Kind.VECTOR
     ),
     "an element picked beyond": over(
-        SIZE + 1, [Store(dense("y", FLOAT, (1,)), (0,), Pick(LARGER, (Whole(I),)))]
+        SIZE + 1, [Store(dense("y", FLOAT, (1,)), (0,), Pick(LARGER, (Whole(AT),)))]
     ),
     "a row picked beyond": over(
-        SIZE, [Store(Y, (I,), Pick(LARGER, (Whole(I + 1),)))], Kind.VECTOR
+        SIZE, [Store(Y, (AT,), Pick(LARGER, (Whole(AT + 1),)))], Kind.VECTOR
     ),
     "lanes picked beyond": over(
-        SIZE, [Store(Y, (I,), Pick(LARGER, (Whole(SIZE - I),)))], Kind.VECTOR
+        SIZE, [Store(Y, (AT,), Pick(LARGER, (Whole(SIZE - AT),)))], Kind.VECTOR
     ),
     "memory of its own": over(
-        9, [Local("own", FLOAT, (8,)), Store(OWN, (I,), Load(X, (I,))),
-            Store(Y, (I,), Load(OWN, (I,)))]
+        9, [Local("own", FLOAT, (8,)), Store(OWN, (AT,), Load(X, (AT,))),
+            Store(Y, (AT,), Load(OWN, (AT,)))]
     ),
     "a turned square": turned(SIZE, SQUARE),
     "a guard that is one too wide": over(
-        2 * SIZE, [Guard(I, SIZE + 1, (Store(Y, (I,), Load(X, (I,))),))], Kind.VECTOR
+        2 * SIZE, [Guard(AT, SIZE + 1, (Store(Y, (AT,), Load(X, (AT,))),))], Kind.VECTOR
     ),
-    "an unrolled copy": over(SIZE + 1, [Store(Y, (I,), Load(X, (0,)))], Kind.UNROLL),
-    "once around all addresses": over(SIZE, [Store(Y, (I,), Load(X, (I * (1 << 62),)))]),
+    "an unrolled copy": over(SIZE + 1, [Store(Y, (AT,), Load(X, (0,)))], Kind.UNROLL),
+    "once around all addresses": over(SIZE, [Store(Y, (AT,), Load(X, (AT * (1 << 62),)))]),
 }  # fmt: skip
 
 
@@ -152,20 +152,20 @@ def test_an_access_outside_is_an_error(name: str, target: Target) -> None:
         made = turned(SIZE - target.lanes - 1, target.lanes)
     else:
         made = WRONG[name]
-    run = _Run(made, target)
+    run = Tried(made, target)
     for _ in range(2):
         with pytest.raises(AccessError, match=r"kernel0 of 'tried' (reads|writes|picks) .*, at "):
             run()
 
 
 def test_the_error_says_what_and_where() -> None:
-    run = _Run(WRONG["writes one beyond"], RUNNABLE[0])
+    run = Tried(WRONG["writes one beyond"], RUNNABLE[0])
     with pytest.raises(AccessError) as raised:
         run()
     assert str(raised.value).startswith(
         "kernel0 of 'tried' writes y[%i], y being float[40], at element 40, which lies outside"
     )
-    run = _Run(WRONG["a lane read below"], RUNNABLE[0])
+    run = Tried(WRONG["a lane read below"], RUNNABLE[0])
     with pytest.raises(AccessError, match=r"reads x\[%i-1\], .* at element -1,"):
         run()
 
@@ -173,26 +173,26 @@ def test_the_error_says_what_and_where() -> None:
 @pytest.mark.parametrize("pieces", [1, 4])
 def test_pieces_of_a_call_stop_too(pieces: int) -> None:
     one = dense("y", FLOAT, (1,))
-    body = (Guard(16, I, (Store(one, (I + SIZE,), Load(X, (0,))),)),)
-    run = _Run(over(SIZE, body, Kind.PARALLEL), RUNNABLE[0], pieces)
+    body = (Guard(16, AT, (Store(one, (AT + SIZE,), Load(X, (0,))),)),)
+    run = Tried(over(SIZE, body, Kind.PARALLEL), RUNNABLE[0], pieces)
     with pytest.raises(AccessError, match="writes y"):
         run()
 
 
 RIGHT = {
-    "one by one": over(SIZE, [Store(Y, (I,), Load(X, (I,)))]),
-    "in lanes": over(SIZE, [Store(Y, (I,), Load(X, (I,)))], Kind.VECTOR),
-    "in pieces": over(SIZE, [Store(Y, (I,), Load(X, (I,)))], Kind.PARALLEL),
-    "picked": over(SIZE, [Store(Y, (I,), Pick(X, (Whole(I),)))], Kind.VECTOR),
+    "one by one": over(SIZE, [Store(Y, (AT,), Load(X, (AT,)))]),
+    "in lanes": over(SIZE, [Store(Y, (AT,), Load(X, (AT,)))], Kind.VECTOR),
+    "in pieces": over(SIZE, [Store(Y, (AT,), Load(X, (AT,)))], Kind.PARALLEL),
+    "picked": over(SIZE, [Store(Y, (AT,), Pick(X, (Whole(AT),)))], Kind.VECTOR),
     "picked where nothing is": over(
-        SIZE, [Store(Y, (I,), Pick(X, (Whole(I + SIZE),))), Store(Y, (I,), Load(X, (I,)))]
+        SIZE, [Store(Y, (AT,), Pick(X, (Whole(AT + SIZE),))), Store(Y, (AT,), Load(X, (AT,)))]
     ),
     "through memory of its own": over(
-        SIZE, [Local("own", FLOAT, (8,)), Store(OWN, (0,), Load(X, (I,))),
-               Store(Y, (I,), Load(OWN, (0,)))]
+        SIZE, [Local("own", FLOAT, (8,)), Store(OWN, (0,), Load(X, (AT,))),
+               Store(Y, (AT,), Load(OWN, (0,)))]
     ),
     "in a guard": over(
-        2 * SIZE, [Guard(I, SIZE, (Store(Y, (I,), Load(X, (I,))),))], Kind.VECTOR
+        2 * SIZE, [Guard(AT, SIZE, (Store(Y, (AT,), Load(X, (AT,))),))], Kind.VECTOR
     ),
 }  # fmt: skip
 
@@ -201,23 +201,23 @@ RIGHT = {
 @pytest.mark.parametrize("checked", [MEMORY, ACCESSES])
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_right_runs(name: str, checked: str, target: Target) -> None:
-    run = _Run(RIGHT[name], target, 4 if name == "in pieces" else 1, checked)
+    run = Tried(RIGHT[name], target, 4 if name == "in pieces" else 1, checked)
     assert run().tolist() == FEED.tolist()
 
 
 UNWRITTEN = {
-    "a result without its last": over(SIZE - 1, [Store(Y, (I,), Load(X, (I,)))]),
-    "every second of a result": over(SIZE // 2, [Store(Y, (2 * I,), Load(X, (I,)))]),
+    "a result without its last": over(SIZE - 1, [Store(Y, (AT,), Load(X, (AT,)))]),
+    "every second of a result": over(SIZE // 2, [Store(Y, (2 * AT,), Load(X, (AT,)))]),
     "memory of its own": over(
-        SIZE, [Local("own", FLOAT, (8,)), Store(Y, (I,), Load(OWN, (7,)))]
+        SIZE, [Local("own", FLOAT, (8,)), Store(Y, (AT,), Load(OWN, (7,)))]
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", UNWRITTEN)
 def test_what_nobody_wrote_is_noticed(name: str) -> None:
-    with pytest.raises(AccessError, match="elements of output 0 .* nobody wrote, the first at"):
-        _Run(UNWRITTEN[name], RUNNABLE[0])()
+    with pytest.raises(AccessError, match=r"elements of output 0 .* nobody wrote, the first at"):
+        Tried(UNWRITTEN[name], RUNNABLE[0])()
 
 
 def _program(checked: str, threads: int = 1) -> Program:
