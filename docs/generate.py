@@ -173,11 +173,11 @@ def benchmarks_page(results: Path) -> str:
         return "\n".join(lines) + "\n"
     lines += [
         "Measured by `make bench`, in turns with the peers, on the machine named below. Ratios say",
-        "more than times; in the tables they are sardonyx's time over a peer's: below 1, it is faster.",
+        "more than times: in the tables, sardonyx's time over a peer's. Below 1, it is faster.",
         "",
     ]
     if PICTURE.is_file():
-        shown = "The picture shows the inverse, how many times faster: a peer's time over sardonyx's."
+        shown = "The picture shows how many times faster it is: a peer's time over sardonyx's."
         lines += [shown, "", f"![Times of peers over that of sardonyx]({PICTURE.name})", ""]
     return "\n".join(lines + list(section("", json.loads(results.read_text()), 2))) + "\n"
 

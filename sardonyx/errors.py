@@ -96,5 +96,9 @@ class EvaluationError(SardonyxError):
     """An operator failed while the model ran."""
 
 
+class AccessError(EvaluationError):
+    """A run that was checked touched or used memory that it must not: a bug in a kernel."""
+
+
 class CancelledError(EvaluationError):
     """Somebody asked for a stop, and it came."""

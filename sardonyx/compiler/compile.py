@@ -74,7 +74,7 @@ def compile_image(
     with Assembly(target) as assembly:
         numbering = Numbering(assembly.add)
         built = build_steps(evaluator.graph, lowered, target, numbering.kernel)
-        writer = _Writer(Parts(evaluator, facts, lowered, built), numbering)
+        writer = _Writer(Parts(evaluator, facts, lowered, built), numbering, target.checked)
         tables = writer.tables(target)
         graph = to_bytes(writer.remainder())
         constants = tuple(made_early(map(stored_constant, numbering.constants)))
@@ -87,11 +87,12 @@ def compile_image(
         graph=graph,
         rows=tuple(built.explain(evaluator.graph, lowered)),
         constants=constants,
+        accesses=tuple(assembly.accesses) if target.checked else (),
     )
 
 
 class _Writer:
-    def __init__(self, parts: Parts, numbering: Numbering) -> None:
+    def __init__(self, parts: Parts, numbering: Numbering, checked: str) -> None:
         self.model, self.graph = parts.evaluator.model, parts.evaluator.graph
         self.facts = parts.facts
         self.lowered, self.built = parts.lowered, parts.built
@@ -100,6 +101,7 @@ class _Writer:
         self.references = [step for step in parts.built.steps if isinstance(step, Node)]
         self.held: dict[int, int] = {}
         self.agreements = dict.fromkeys(parts.lowered.agreements)
+        self.checked = checked
         self.known: set[str] = set()
         """Names of sizes that arrays have told so far."""
 
@@ -183,7 +185,7 @@ class _Writer:
 
     def step(self, step: Step | Node | Cut) -> SegmentImage | ReferenceImage | CutImage:
         if isinstance(step, Step):
-            return segment_image(step, self.numbering, self.definitions)
+            return segment_image(step, self.numbering, self.definitions, self.checked)
         if isinstance(step, Cut):
             whole, count = self.array(step.whole), self.array(step.count)
             output, told = self.numbering.array(step.output), self.told([step.output])

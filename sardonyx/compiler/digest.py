@@ -51,7 +51,7 @@ def digest_file(path: Path) -> str:
 def image_key(identity: str, specialize: bool, target: Target) -> str:
     """The name of a model's image: whatever changes the image changes it."""
     made_by = VERSION, package_identity(Path(__file__).parents[1]), *llvm_identity()
-    choices = str(specialize), target.name, str(target.narrow)
+    choices = str(specialize), target.name, str(target.narrow), target.checked
     return digest_parts([identity, *choices, *made_by, *host_identity()])
 
 

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sardonyx.compiler import emit_ir as ir
+from sardonyx.compiler.emit_bounds import Bounds
 from sardonyx.compiler.emit_math import declare, splat, suffix
 from sardonyx.compiler.emit_values import I1, I8, I32, I64, memory_type
 from sardonyx.dims import Atom, Expression, Operation, Product, Size
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import Buffer, Value, Whole, substitute, symbols
+from sardonyx.loops.show import access_text
 
 GATHERING_LANES = 16
 """Lanes of targets that gather elements in one instruction faster than one after another."""
@@ -49,6 +51,9 @@ class Access:
         self._loads: dict[Any, Any] = {}
         self.nothing: dict[Any, Any] = {}
         """For each type a place that holds 0, read where an element lies outside."""
+        self.bounds: Bounds | None = None
+        """Checks every access, where that was asked for."""
+        self.flags: tuple[str, ...] = ("nsw",)
 
     def slot(self, type_: Any) -> Any:
         """A place for a value that LLVM will keep in a register."""
@@ -120,8 +125,16 @@ class Access:
         lanes = None if lane is None else (lane.name, lane.mask and lane.mask.text)
         key = (buffer.memory, buffer.dtype, lanes, offset, meant)
         if key not in self._loads:
+            if self.bounds is not None:
+                self.check(f"reads {access_text(buffer, indices)}", buffer, offset)
             self._loads[key] = self._load(buffer, offset)
         return self._loads[key]
+
+    def check(self, what: str, buffer: Buffer, offset: Size) -> None:
+        """Emit a check of an element, or of a vector of them, where checks were asked for."""
+        if self.bounds is not None:
+            step = self.lane_step(offset) if self.lane is not None else 0
+            self.bounds.along(what, buffer, offset, step)
 
     def _load(self, buffer: Buffer, offset: Size) -> Any:
         place, step = self.address(buffer, offset)
@@ -181,6 +194,9 @@ class Access:
             offset = self.b.add(offset, self.b.mul(index, step))
         if report is not None:
             self.report_outside(inside, report)
+        if self.bounds is not None:
+            mask = self._active(inside)
+            self.bounds.each(f"picks of {buffer.memory}", buffer, offset, mask)
         base = self.b.inttoptr(self.memories[buffer.memory], memory_type(buffer.dtype).as_pointer())
         if isinstance(offset.type, ir.VectorType):
             value = self.pick_vector(base, offset, inside)
@@ -228,12 +244,25 @@ class Access:
                 inside = self.b.and_(inside, self.b.icmp_unsigned("<", start, bound))
         mask = self.b.and_(mask, self.spread(inside))
         base = self.b.inttoptr(self.memories[buffer.memory], memory_type(buffer.dtype).as_pointer())
+        if self.bounds is not None:
+            places = self.b.add(self.spread(offset), lanes)
+            self.bounds.each(f"picks a row of {buffer.memory}", buffer, places, mask)
         before, self.lane.mask = self.lane.mask, mask
         value = self.load_vector(self.b.gep(base, [offset]), buffer.dtype.numpy.itemsize)
         self.lane.mask = before
         if buffer.dtype is DataType.BOOL:
             return self.b.icmp_unsigned("!=", value, splat(value.type, 0))
         return value
+
+    def _active(self, inside: Any) -> Any:
+        """A mask without the lanes that do not count."""
+        if (
+            self.lane is None
+            or self.lane.mask is None
+            or not isinstance(inside.type, ir.VectorType)
+        ):
+            return inside
+        return self.b.and_(inside, self.lane.mask)
 
     def pick_one(self, base: Any, offset: Any, inside: Any) -> Any:
         """An element, read from a place that holds 0 where it lies outside."""
@@ -245,8 +274,7 @@ class Access:
         return self.b.load(place)
 
     def pick_vector(self, base: Any, offset: Any, inside: Any) -> Any:
-        if self.lane is not None and self.lane.mask is not None:
-            inside = self.b.and_(inside, self.lane.mask)
+        inside = self._active(inside)
         size = {"float": 4, "double": 8, "i32": 4, "i64": 8}.get(str(base.type.pointee))
         if size is not None and self.lanes >= GATHERING_LANES:
             return self.gather(base, offset, inside, size)
@@ -281,12 +309,17 @@ class Access:
             bits = ir.IntType(self.lanes)
             whole = self.b.bitcast(outside, bits)
             outside = self.b.icmp_unsigned("!=", whole, ir.Constant(bits, 0))
+        if self.bounds is not None:
+            self.bounds.each(f"reports to {report.memory}", report, ir.Constant(I64, 0), None)
         place = self.b.inttoptr(self.memories[report.memory], I64.as_pointer())
         nowhere = self.slot(I64)
         self.b.store(ir.Constant(I64, 1), self.b.select(outside, place, nowhere))
 
     def store(self, buffer: Buffer, indices: tuple[Size, ...], value: Any) -> None:
-        place, step = self.address(buffer, self.offset(buffer, indices))
+        offset = self.offset(buffer, indices)
+        if self.bounds is not None:
+            self.check(f"writes {access_text(buffer, indices)}", buffer, offset)
+        place, step = self.address(buffer, offset)
         align = buffer.dtype.numpy.itemsize
         self._loads.clear()
         if self.lane is not None:
@@ -336,7 +369,7 @@ class Access:
         total: Any = None
         for product, factor in sorted(size.terms.items(), key=lambda term: _depth(term[0], order)):
             term = self.product(product, factor, order)
-            total = term if total is None else self.b.add(total, term, flags=("nsw",))
+            total = term if total is None else self.b.add(total, term, flags=self.flags)
         return total
 
     def product(self, product: Product, factor: int, order: dict[str, int]) -> Any:
@@ -345,7 +378,7 @@ class Access:
             product = tuple(sorted(product, key=lambda atom: _depth((atom,), order)))
         for atom in product:
             part = self.names[atom] if isinstance(atom, str) else self.operation(atom)
-            value = part if value is None else self.b.mul(value, part, flags=("nsw",))
+            value = part if value is None else self.b.mul(value, part, flags=self.flags)
         return value
 
     def operation(self, operation: Operation) -> Any:

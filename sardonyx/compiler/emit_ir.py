@@ -114,6 +114,8 @@ class Function(Value):
         self.args = tuple(Value(item, f"%a{number}") for number, item in enumerate(type_.arguments))
         self.blocks: list[Block] = []
         self.values = 0
+        self.accesses: tuple[str, ...] = ()
+        """What a function checks before it touches it."""
         module.globals[name] = self
 
     def append_basic_block(self, name: str) -> Block:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_access import Access, Lane
+from sardonyx.compiler.emit_bounds import Bounds
 from sardonyx.compiler.emit_dot import emit_dot, emit_pairs
 from sardonyx.compiler.emit_math import intrinsic, like, splat
 from sardonyx.compiler.emit_memory import take_memory
@@ -29,7 +30,7 @@ from sardonyx.compiler.emit_values import (
     transposed,
 )
 from sardonyx.compiler.processors import MACHINE
-from sardonyx.compiler.targets import Target
+from sardonyx.compiler.targets import ACCESSES, Target
 from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import (
@@ -77,7 +78,10 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, target: Target) ->
     function = ir.Function(module, signature, name)
     if lanes > 4:
         function.attributes.add('"stackrealign"')  # vectors kept in memory cross no cache line
-    _Emitter(function, kernel, lanes).run()
+    emitter = _Emitter(function, kernel, lanes)
+    emitter.run(checked=target.checked == ACCESSES)
+    if emitter.bounds is not None:
+        function.accesses = tuple(emitter.bounds.accesses)
     return function
 
 
@@ -93,7 +97,7 @@ class _Emitter(Access):
         self.copies = 1
         """How often the place that is being emitted stands in the kernel, by unrolled loops."""
 
-    def run(self) -> None:
+    def run(self, *, checked: bool) -> None:
         arguments = self.function.args[0]
         for position, name in enumerate(self.kernel.memories + self.kernel.parameters):
             value = self.b.load(self.b.gep(arguments, [ir.Constant(I64, position)]))
@@ -104,10 +108,21 @@ class _Emitter(Access):
         taken = take_memory(self.b, self.function, self.kernel, body)
         self.memories |= {} if taken is None else taken.places
         self.b.position_at_end(body)
+        stopped = self.check_accesses() if checked else None
         self.body(self.kernel.body)
+        if stopped is not None:
+            self.b.branch(stopped)
+            self.b.position_at_end(stopped)
         if taken is not None:
             taken.give_back(self.b)
         self.b.ret_void()
+
+    def check_accesses(self) -> ir.Block:
+        """From here on accesses are checked; where control goes on after one that must not be."""
+        stopped = self.function.append_basic_block("stopped")
+        self.bounds = Bounds(self, self.kernel, stopped)
+        self.flags = ()
+        return stopped
 
     def body(self, body: tuple[Statement, ...]) -> None:
         for statement in body:
@@ -124,7 +139,8 @@ class _Emitter(Access):
             case Register():
                 self.register(statement)
             case Local():
-                pass
+                if self.bounds is not None:
+                    self.bounds.begin(statement)
             case Update():
                 self.update(statement)
             case Store(buffer, indices, value):

@@ -127,6 +127,8 @@ class Assembly:
         self._module = ir.Module("program")
         self._tail = _RUN
         self._added = 0
+        self.accesses: list[tuple[str, ...]] = []
+        """What each kernel checks before it touches it, as text."""
         self._values = 0
         self._machines: list[Any] = []
         self._switching = getswitchinterval()
@@ -151,6 +153,7 @@ class Assembly:
         verify(kernel)
         made = emit_kernel(self._module, f"kernel{self._added}", kernel, self._target)
         self._added += 1
+        self.accesses.append(made.accesses)
         self._values += made.values
         if self._values >= VALUES_EACH:
             self._start()

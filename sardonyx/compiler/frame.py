@@ -8,7 +8,14 @@ from sardonyx.compiler.bounds import Bounds
 from sardonyx.compiler.build import Step
 from sardonyx.compiler.derive import Definitions
 from sardonyx.compiler.forms import Form, Source
-from sardonyx.compiler.image import ARENA, FIRST_INPUT, NOTHING, SegmentImage, WaveImage
+from sardonyx.compiler.image import (
+    ARENA,
+    FIRST_INPUT,
+    FURTHER,
+    NOTHING,
+    SegmentImage,
+    WaveImage,
+)
 from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status
 from sardonyx.compiler.numbering import Numbering
 from sardonyx.compiler.plan import ALIGNMENT, Lifetime, arrange
@@ -20,6 +27,8 @@ from sardonyx.record import record
 
 SMALLEST_SHARED_WORK = 1 << 17
 """Elementary operations below which waking threads costs more than it saves."""
+_PATTERN = -1
+"""In the place of a base: what a checked run fills memory with."""
 TYPICAL_SIZE = 128
 """What a size that is not known is taken for where the arena's arrangement is chosen."""
 
@@ -30,16 +39,23 @@ class _Slot:
 
     base: int
     offset: str
+    end: bool = False
+    """Whether it is relative to where that ends."""
 
 
-def segment_image(step: Step, numbering: Numbering, definitions: Definitions) -> SegmentImage:
+def segment_image(
+    step: Step, numbering: Numbering, definitions: Definitions, checked: str = ""
+) -> SegmentImage:
     """Number what a step reads and makes, lay out its frame, and write down its plan."""
-    return _Frame(step, numbering, definitions).image()
+    return _Frame(step, numbering, definitions, checked).image()
 
 
 class _Frame:
-    def __init__(self, step: Step, numbering: Numbering, definitions: Definitions) -> None:
+    def __init__(
+        self, step: Step, numbering: Numbering, definitions: Definitions, checked: str
+    ) -> None:
         self.step = step
+        self.checked = checked
         self.numbering = numbering
         self.definitions = definitions
         self.names = sorted(definitions.told(_names(step)))
@@ -52,22 +68,29 @@ class _Frame:
             self.bounds.add(call.kernel)
             self.starts.append(self.slots)
             self.slots += len(call.places) + len(kernel.arguments) + 3
+            if checked:
+                self.slots += len(call.places) + FURTHER
         places = [*step.inputs, *step.outputs]
         self.outside = {form: FIRST_INPUT + place for place, form in enumerate(places)}
         self.constants: dict[int, int] = {}
-        self.arena = self.place_blocks(_lifetimes(step, self.outside))
+        lifetimes = _lifetimes(step, self.outside)
+        self.own: list[Any] = list(lifetimes) if checked else []
+        """Blocks in memory of their own."""
+        self.outside |= {form: FIRST_INPUT + len(places) + n for n, form in enumerate(self.own)}
+        self.arena = self.place_blocks({} if checked else lifetimes)
 
     def image(self) -> SegmentImage:
         slots = list(self.fill())
         dynamic = [place for place, slot in enumerate(slots) if not slot.offset.isdecimal()]
         results = {name: None for place in dynamic for name in [slots[place].offset]}
         numbers = {name: number for number, name in enumerate(results)}
-        shapes = [_tuple(map(self.code.count, form.shape)) for form in self.step.outputs]
+        made = [*self.step.outputs, *self.own]
+        shapes = [_tuple(map(self.code.count, form.shape)) for form in made]
         self.code.line(f"return {_tuple(results)}, {self.total}, {_tuple(shapes)}")
         return SegmentImage(
             inputs=tuple(self.numbering.array(form) for form in self.step.inputs),
             outputs=tuple(self.numbering.array(form) for form in self.step.outputs),
-            dtypes=tuple(int(form.dtype) for form in self.step.outputs),
+            dtypes=tuple(int(form.dtype) for form in made),
             constants=tuple(self.constants),
             calls=tuple(
                 (kernel.number, start, start + len(call.places) + len(kernel.arguments))
@@ -75,7 +98,7 @@ class _Frame:
                 in zip(self.step.calls, self.kernels, self.starts, strict=True)
             ),
             names=tuple(self.step.names),
-            bases=tuple(slot.base for slot in slots),
+            bases=tuple(map(self.base, slots)),
             offsets=tuple(int(slot.offset) if slot.offset.isdecimal() else 0 for slot in slots),
             positions=tuple(dynamic),
             chosen=tuple(numbers[slots[place].offset] for place in dynamic),
@@ -87,7 +110,15 @@ class _Frame:
             limit=self.bounds.limit(),
             bound=self.bounds.terms(self.names),
             sizes=tuple(self.names),
+            checked=self.checked,
         )  # fmt: skip
+
+    def base(self, slot: _Slot) -> int:
+        """Which address a slot is relative to, once all constants are known."""
+        known = len(self.outside) + len(self.constants)
+        if slot.base == _PATTERN:
+            return FIRST_INPUT + 2 * known
+        return slot.base + known if slot.end else slot.base
 
     def wave(self, wave: Wave) -> WaveImage:
         """A wave's slots: those of its calls' places."""
@@ -113,6 +144,17 @@ class _Frame:
                 yield _Slot(NOTHING, self.code.value(size))
             for count in self.shares(call):
                 yield _Slot(NOTHING, count)
+            if self.checked:
+                yield from map(self.end, call.places)
+                yield from [_Slot(NOTHING, "0")] * (FURTHER - 1)
+                yield _Slot(_PATTERN, "0")
+
+    def end(self, item: Place) -> _Slot:
+        """Where a place ends, for a checked run."""
+        slot = self.slot(item)
+        if isinstance(item, Status):
+            return _Slot(slot.base, str(int(slot.offset) + 8))
+        return _Slot(slot.base, slot.offset, end=True)
 
     def slot(self, item: Place) -> _Slot:
         if isinstance(item, Status):

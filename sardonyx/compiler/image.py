@@ -13,7 +13,11 @@ from sardonyx.dtypes import data_type
 from sardonyx.record import entity, record
 
 NOTHING, ARENA, FIRST_INPUT = 0, 1, 2
-"""Places in a run's table of addresses: zero, the arena, then inputs, outputs and constants."""
+"""Places in a run's table of addresses: zero, the arena, then inputs, outputs and constants. That
+of a checked run goes on with where these end, and with a pattern to fill memory with."""
+FURTHER = 3
+"""Slots that a checked call has behind the ends of its memories: the access and the element that
+were outside, and the pattern."""
 
 
 @record
@@ -99,6 +103,10 @@ class SegmentImage:
     """Factors, and which of the symbols to multiply: no number in a kernel is above the sum."""
     sizes: tuple[str, ...]
     """What the symbols are called."""
+    checked: str = ""
+    """What runs check, of `targets.CHECKS`. If anything, `dtypes` goes on with those of blocks that
+    lie in memory of their own, and the frame has behind each call's number of steps the ends of its
+    memories, two slots for what kernels note, and a pattern."""
 
 
 @record
@@ -212,6 +220,8 @@ class Image:
     rows: tuple[Row, ...]
     constants: tuple[Any, ...]
     """Arrays as kernels read them, or what makes them."""
+    accesses: tuple[tuple[str, ...], ...] = ()
+    """For each kernel, what it checks before it touches it."""
 
     def whole(self) -> "Image":
         """The image with all constants made."""

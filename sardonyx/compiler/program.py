@@ -25,7 +25,7 @@ from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.segment import NO_ROOMS, Native, Rooms, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
-from sardonyx.compiler.targets import allowing
+from sardonyx.compiler.targets import allowing, checking
 from sardonyx.compiler.threads import POOL, Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
@@ -70,7 +70,7 @@ class Program:
         POOL.offer(image.pool)
         self._engine, native = _link(image, team)
         self._steps = [
-            Segment(step, image.constants, native) if isinstance(step, SegmentImage) else step
+            _segment(image, step, native) if isinstance(step, SegmentImage) else step
             for step in tables.steps
         ]
         self._held: list[Any] = [None] * tables.arrays
@@ -255,6 +255,17 @@ def _link(image: Image, team: Team) -> tuple[Code, Native]:
     return engine, Native(engine.address("run"), kernels, team)
 
 
+def _segment(image: Image, step: SegmentImage, native: Native) -> Segment:
+    if not step.checked:
+        return Segment(step, image.constants, native)
+    from sardonyx.compiler.checked import CheckedSegment
+
+    cuts = {
+        cut.whole: (cut.count, cut.axis) for cut in image.tables.steps if isinstance(cut, CutImage)
+    }
+    return CheckedSegment(step, image.constants, native, image.accesses, cuts)
+
+
 @cache
 def _function(source: str) -> Callable[..., Any]:
     return function(source)
@@ -333,6 +344,8 @@ class Settings:
     """Open while a program is made, which may take long."""
     precision: str = "highest"
     """One of `targets.PRECISIONS`."""
+    checked: str = ""
+    """One of `targets.CHECKS`."""
 
     def open(
         self, read: Callable[[], Model], identity: str, *, specialize: bool = True
@@ -341,7 +354,7 @@ class Settings:
 
         A model with operators of the user's own is never cached: their code has no identity.
         """
-        target = allowing(host_target(self.target), self.precision)
+        target = checking(allowing(host_target(self.target), self.precision), self.checked)
 
         def make() -> Image | Wanted:
             catalog = standard() if self.catalog is None else self.catalog
@@ -388,7 +401,7 @@ class Settings:
 def compile_model(
     model: Model, *, target: str | None = None, threads: int | None = None,
     catalog: Catalog | None = None, cache: Cache | None = None, seed: int | None = None,
-    precision: str = "highest",
+    precision: str = "highest", checked: str = "",
 ) -> Program | Specialized:  # fmt: skip
     """Compile a model for this machine, or for a lower target that it runs too.
 
@@ -401,4 +414,5 @@ def compile_model(
     >>> program.run({"x": np.array([1, -2], np.float32)})[0].tolist(), program.kernels
     ([2.0, 0.0], 1)
     """
-    return Settings(target, threads, catalog, cache, seed, precision=precision).compile(model)
+    settings = Settings(target, threads, catalog, cache, seed, precision=precision, checked=checked)
+    return settings.compile(model)

@@ -31,7 +31,7 @@ Rooms = Mapping[int, NDArray[Any]]
 """Memory for outputs, by their numbers: in one piece, and apart from all that a run reads."""
 NO_ROOMS: Rooms = {}
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-_OFFSETS, _SLOTS, _CALLS, _COUNT = 4, 5, 6, 7
+OFFSETS, _SLOTS, _CALLS, _COUNT = 4, 5, 6, 7
 """Where a run's record has the address of the plan's offsets, the number of slots, the calls and
 their number; `emit_program` tells the others."""
 
@@ -227,7 +227,7 @@ class Segment:
     def _go(
         self, plan: Plan, arrays: Sequence[NDArray[Any]], watch: Watch | None, rooms: Rooms
     ) -> list[Any]:
-        results = [_room(shape, dtype) for shape, dtype in plan.outputs] if not rooms else [
+        results = [make_room(shape, dtype) for shape, dtype in plan.outputs] if not rooms else [
             _given_room(rooms.get(number), shape, dtype)
             for number, (shape, dtype) in zip(self.image.outputs, plan.outputs, strict=True)
         ]  # fmt: skip
@@ -237,7 +237,7 @@ class Segment:
         for array in (*arrays, *results):
             addresses[at] = address_of(array)
             at += 1
-        arena.record[_OFFSETS] = plan.offsets_address
+        arena.record[OFFSETS] = plan.offsets_address
         if plan.shared:
             self._team.gather()
         if plan.parts:
@@ -247,10 +247,7 @@ class Segment:
         else:
             failed = self._run_each(arena, watch, 0, len(self.image.calls))
         if failed:
-            raise EvaluationError(
-                "there is no memory for what kernels keep to themselves",
-                hint="feed smaller shapes, or use fewer threads",
-            )
+            raise no_local_memory()
         if self.image.reports:
             self._check(arena)
         self._free.append(arena)
@@ -262,7 +259,7 @@ class Segment:
         failed = 0
         try:
             for offsets, first, end in plan.turns():
-                record[_OFFSETS] = offsets.ctypes.data
+                record[OFFSETS] = offsets.ctypes.data
                 if watch is not None:
                     failed = self._run_each(arena, watch, first, end)
                 else:
@@ -303,10 +300,10 @@ class Segment:
         return arena if arena.size >= size else self._arena(size)
 
     def _arena(self, size: int) -> _Arena:
-        memory = _room((size + ALIGNMENT,), np.dtype(np.uint8))
+        memory = make_room((size + ALIGNMENT,), np.dtype(np.uint8))
         memory[: len(self._bases) * 8 + 8 + ALIGNMENT] = 0
         base = memory.ctypes.data + (-memory.ctypes.data % ALIGNMENT)
-        outside = len(self.image.inputs) + len(self.image.outputs)
+        outside = len(self.image.inputs) + len(self.image.dtypes)
         constants = [array.ctypes.data for array in self._constants]
         addresses = np.array([0] * (FIRST_INPUT + outside) + constants, np.int64)
         addresses[ARENA] = base
@@ -323,14 +320,23 @@ class Segment:
             )
 
 
+def no_local_memory() -> EvaluationError:
+    """The error of a call whose kernels had no memory for what they keep to themselves."""
+    return EvaluationError(
+        "there is no memory for what kernels keep to themselves",
+        hint="feed smaller shapes, or use fewer threads",
+    )
+
+
 def _given_room(
     given: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> NDArray[Any]:
     fits = given is not None and given.shape == shape and given.dtype == dtype
-    return given if given is not None and fits else _room(shape, dtype)
+    return given if given is not None and fits else make_room(shape, dtype)
 
 
-def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+def make_room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array of any content; an error where there is no memory for it."""
     try:
         return np.empty(shape, dtype)
     except MemoryError:

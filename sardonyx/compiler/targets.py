@@ -30,6 +30,8 @@ class Target:
     """The instruction that adds two products of bfloat16 to each lane, if there is one."""
     narrow: bool = False
     """Whether products may round their factors to bfloat16: what is asked for, not what it has."""
+    checked: str = ""
+    """What is checked while a program runs, one of CHECKS: asked for, as `narrow` is."""
     first_cache: int = 32 << 10
     second_cache: int = 512 << 10
 
@@ -94,6 +96,24 @@ def choose_target(features: frozenset[str], name: str | None = None) -> Target:
 
 PRECISIONS = ("highest", "high", "medium")
 """What products of float32 may lose, the least first."""
+
+
+MEMORY, ACCESSES = "memory", "accesses"
+CHECKS = ("", MEMORY, ACCESSES)
+"""Nothing; that all memory is written before it is read, each block in memory of its own; that and
+that every access of every kernel lies inside its memory."""
+
+
+def checking(target: Target, checked: str) -> Target:
+    """A target whose programs check themselves.
+
+    >>> checking(GENERIC, ACCESSES).checked
+    'accesses'
+    """
+    if checked not in CHECKS:
+        known = ", ".join(filter(None, CHECKS))
+        raise UnsupportedError(f"there is no check of '{checked}'", hint=f"choose one of: {known}")
+    return replace(target, checked=checked)
 
 
 def allowing(target: Target, precision: str) -> Target:

@@ -127,6 +127,11 @@ def value_text(value: Value) -> str:
     return "; ".join(_with_value("", "", value))
 
 
+def access_text(buffer: Buffer, indices: tuple[Size, ...]) -> str:
+    """An element of a buffer."""
+    return f"{buffer.memory}{_sizes(indices)}"
+
+
 def _text(value: Value, parts: list[str]) -> str:
     match value:
         case Constant(number, dtype):
@@ -134,7 +139,7 @@ def _text(value: Value, parts: list[str]) -> str:
         case Whole(size):
             return f"<{size}>"
         case Load(buffer, indices):
-            return f"{buffer.memory}{_sizes(indices)}"
+            return access_text(buffer, indices)
         case Pick(buffer, _, report):
             outside = "" if report is None else f" or {report.memory}"
             return f"{buffer.memory}[{', '.join(parts)}]{outside}"

@@ -1,10 +1,10 @@
-"""Which target and precision a session compiles for: as its options say, else the environment."""
+"""What a session compiles for: as its options say, else the environment."""
 
 import os
 from collections.abc import Mapping
 
 from sardonyx.compiler.host import host_target
-from sardonyx.compiler.targets import GENERIC, allowing
+from sardonyx.compiler.targets import ACCESSES, CHECKS, GENERIC, MEMORY, allowing
 from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.runtime.options import SessionOptions
 
@@ -14,6 +14,12 @@ VARIABLE = "SARDONYX_TARGET"
 """Environment variable: the name of a target."""
 PRECISION = "sardonyx.precision"
 """Configuration entry: how exact products of float32 are."""
+
+CHECK_ENTRY = "sardonyx.check"
+"""Configuration entry: what programs check while they run."""
+CHECK = "SARDONYX_CHECK"
+"""Environment variable: the same."""
+_CHECKS = {"": "", "0": "", "1": ACCESSES, **{name: name for name in CHECKS}}
 
 
 def asked_target(
@@ -43,3 +49,17 @@ def asked_precision(options: SessionOptions) -> str:
     except UnsupportedError as error:
         raise InputError(error.what, hint=error.hint) from error
     return name
+
+
+def asked_checks(options: SessionOptions, environment: Mapping[str, str] = os.environ) -> str:
+    """What programs check: nothing, their memory, or every access too, which `1` means as well.
+
+    >>> asked_checks(SessionOptions(), {"SARDONYX_CHECK": "1"})
+    'accesses'
+    """
+    name = options.entry(CHECK_ENTRY) or environment.get(CHECK, "")
+    if name not in _CHECKS:
+        raise InputError(
+            f"there is no check of '{name}'", hint=f"use 1 (all of them), 0, {MEMORY} or {ACCESSES}"
+        )
+    return _CHECKS[name]

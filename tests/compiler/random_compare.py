@@ -1,6 +1,7 @@
 """Compare the compiler with the reference and with onnxruntime on random models.
 
     python -m tests.compiler.random_compare --count 5000 [--start 0] [--target avx2]
+        [--checked accesses]
 
 Every disagreement is printed with its seed; the exit code is their number, at most 100.
 """
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 import sardonyx as sx
 from sardonyx.compiler.program import compile_model
+from sardonyx.compiler.targets import CHECKS
 from sardonyx.dtypes import from_numpy
 from tests.compiler.random_graphs import Case, random_case
 
@@ -71,13 +73,13 @@ def peer_results(case: Case) -> list[Any] | None:
     return results
 
 
-def compare(seed: int, target: str | None = None) -> Outcome:
+def compare(seed: int, target: str | None = None, checked: str = "") -> Outcome:
     """Run one random model everywhere."""
     case = random_case(seed)
     names = [value.name for value in case.model.graph.outputs]  # type: ignore[union-attr]
     wanted = sx.evaluate(case.model, case.feeds)
     try:
-        program = compile_model(case.model, target=target, threads=1)
+        program = compile_model(case.model, target=target, threads=1, checked=checked)
         found = program.run(case.feeds)
     except Exception as error:  # noqa: BLE001 - a failure is a disagreement too
         return Outcome((f"seed {seed}: {type(error).__name__}: {error}",), False, False)
@@ -99,10 +101,11 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--target", default=None)
+    parser.add_argument("--checked", default="", choices=CHECKS)
     given = parser.parse_args()
     problems, peers, native = 0, 0, 0
     for seed in range(given.start, given.start + given.count):
-        outcome = compare(seed, given.target)
+        outcome = compare(seed, given.target, given.checked)
         peers += outcome.peer
         native += outcome.native
         problems += len(outcome.problems)

@@ -17,6 +17,8 @@ import onnx
 from onnx import numpy_helper
 from onnx.backend.test import loader
 
+from sardonyx.compiler.targets import CHECKS
+
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 RANDOM = frozenset(
     f"test_{name}"
@@ -164,6 +166,8 @@ class Compiled:
     """Runs cases compiled for a target, and notes which nodes had no native form."""
 
     target: str | None = None
+    checked: str = ""
+    threads: int = 1
     fallbacks: Counter[str] = field(default_factory=Counter)
     native: int = 0
 
@@ -171,7 +175,9 @@ class Compiled:
         import sardonyx as sx
         from sardonyx.compiler.program import compile_model
 
-        program = compile_model(sx.load(content), target=self.target, threads=1)
+        program = compile_model(
+            sx.load(content), target=self.target, threads=self.threads, checked=self.checked
+        )
         results = program.run(dict(zip(program.input_names, inputs, strict=False)))
         rows = [row for row in program.explain() if row.kernel == "reference"]
         self.fallbacks.update({row.operator for row in rows})
@@ -209,9 +215,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("wanted", nargs="*")
     parser.add_argument("--compiled", action="store_true", help="run natively")
     parser.add_argument("--target", default=None)
+    parser.add_argument("--checked", default="", choices=CHECKS)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--every", type=int, default=1, help="take one of so many cases")
     given = parser.parse_args(arguments)
-    run: Run = Compiled(given.target) if given.compiled else reference
+    run: Run = Compiled(given.target, given.checked, given.threads) if given.compiled else reference
     passed: Counter[str] = Counter()
     total: Counter[str] = Counter()
     natives = 0
