@@ -7,7 +7,14 @@ from typing import Any
 from sardonyx.compiler.build import Step
 from sardonyx.compiler.derive import Definitions
 from sardonyx.compiler.forms import Form, Source
-from sardonyx.compiler.image import ARENA, FIRST_INPUT, NOTHING, SegmentImage, WaveImage
+from sardonyx.compiler.image import (
+    ARENA,
+    FIRST_INPUT,
+    NOTHING,
+    STOP,
+    SegmentImage,
+    WaveImage,
+)
 from sardonyx.compiler.kernels.reader import Call, Packed, Place, Scratch, Status
 from sardonyx.compiler.numbering import Numbering
 from sardonyx.compiler.plan import ALIGNMENT, Lifetime, arrange
@@ -48,7 +55,7 @@ class _Frame:
         self.kernels = [numbering.kernel(call.kernel) for call in step.calls]
         for call, kernel in zip(step.calls, self.kernels, strict=True):
             self.starts.append(self.slots)
-            self.slots += len(call.places) + len(kernel.arguments) + 3
+            self.slots += len(call.places) + len(kernel.arguments) + 4
         places = [*step.inputs, *step.outputs]
         self.outside = {form: FIRST_INPUT + place for place, form in enumerate(places)}
         self.constants: dict[int, int] = {}
@@ -107,6 +114,7 @@ class _Frame:
                 yield _Slot(NOTHING, self.code.value(size))
             for count in self.shares(call):
                 yield _Slot(NOTHING, count)
+            yield _Slot(STOP, "0")
 
     def slot(self, item: Place) -> _Slot:
         if isinstance(item, Status):

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.address import address_of
-from sardonyx.compiler.image import ARENA, FIRST_INPUT, SegmentImage, WaveImage
+from sardonyx.compiler.image import ARENA, FIRST_INPUT, STOP, SegmentImage, WaveImage
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.compiler.sizes import function
+from sardonyx.compiler.stop import NEVER, Stop
 from sardonyx.compiler.threads import Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
@@ -30,6 +31,8 @@ Rooms = Mapping[int, NDArray[Any]]
 """Memory for outputs, by their numbers: in one piece, and apart from all that a run reads."""
 NO_ROOMS: Rooms = {}
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+_STOPPED = 2
+"""What a run returns that was stopped."""
 _OFFSETS, _SLOTS, _CALLS, _COUNT = 4, 5, 6, 7
 """Where a run's record has the address of the plan's offsets, the number of slots, the calls and
 their number; `emit_program` tells the others."""
@@ -45,6 +48,8 @@ class _Arena:
     addresses: NDArray[np.int64]
     record: NDArray[np.int64]
     record_address: int
+    stop: Stop
+    """What ends the run that uses it."""
 
 
 @record
@@ -234,15 +239,21 @@ class Segment:
         for array in (*arrays, *results):
             addresses[at] = address_of(array)
             at += 1
+        stop = NEVER if watch is None else watch.stop
+        if arena.stop is not stop:
+            arena.stop = stop
+            addresses[STOP] = stop.address
         arena.record[_OFFSETS] = plan.offsets_address
         if plan.shared:
             self._team.gather()
         if plan.parts:
             failed = self._run_parts(arena, plan, watch)
-        elif watch is None:
+        elif watch is None or not watch.one_by_one:
             failed = self._native(arena.record_address)
         else:
             failed = self._run_each(arena, watch, 0, len(self.image.calls))
+        if failed == _STOPPED and watch is not None:
+            watch.checkpoint.check()
         if failed:
             raise EvaluationError(
                 "there is no memory for what kernels keep to themselves",
@@ -254,13 +265,13 @@ class Segment:
         return results
 
     def _run_parts(self, arena: _Arena, plan: Plan, watch: Watch | None) -> int:
-        """Run a plan's parts one after another; not 0 where a call had no memory."""
+        """Run a plan's parts one after another; not 0 where one failed."""
         record, row = arena.record, self._calls.strides[0]
         failed = 0
         try:
             for offsets, first, end in plan.turns():
                 record[_OFFSETS] = offsets.ctypes.data
-                if watch is not None:
+                if watch is not None and watch.one_by_one:
                     failed = self._run_each(arena, watch, first, end)
                 else:
                     record[_CALLS] = self._record[_CALLS] + first * row
@@ -285,7 +296,7 @@ class Segment:
                 with watch.during(name):
                     failed = self._native(arena.record_address)
                 if failed:
-                    return 1
+                    return int(failed)
                 record[_CALLS] += row
             return 0
         finally:
@@ -309,7 +320,8 @@ class Segment:
         addresses[ARENA] = base
         record = np.array(self._record, np.int64)
         record[1:3] = base, addresses.ctypes.data
-        return _Arena(memory, size, base, addresses, record, record.ctypes.data)
+        addresses[STOP] = NEVER.address
+        return _Arena(memory, size, base, addresses, record, record.ctypes.data, NEVER)
 
     def _check(self, arena: _Arena) -> None:
         start = arena.base - arena.memory.ctypes.data + len(self._bases) * 8

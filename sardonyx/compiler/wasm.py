@@ -29,6 +29,7 @@ from sardonyx.compiler.emit_wasm import MATH, support_objects
 from sardonyx.compiler.image import (
     ARENA,
     FIRST_INPUT,
+    STOP,
     CutImage,
     Image,
     ReferenceImage,
@@ -215,6 +216,7 @@ class _Program:
         constants = [self.constant(number) for number in image.constants]
         addresses = [0] * FIRST_INPUT + [item.address for item in (*outside, *constants)]
         addresses[ARENA] = arena
+        addresses[STOP] = self.table([0])
         calls = [(1 + kernel, start, last) for kernel, start, last in image.calls]
         record_address = self.table([
             0, arena, self.table(addresses), self.table(image.bases), self.put(offsets),
