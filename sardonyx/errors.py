@@ -98,3 +98,7 @@ class EvaluationError(SardonyxError):
 
 class CancelledError(EvaluationError):
     """Somebody asked for a stop, and it came."""
+
+
+class WorkLimitError(EvaluationError):
+    """A run would take longer than its session allows."""

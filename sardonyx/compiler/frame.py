@@ -6,6 +6,7 @@ from typing import Any
 
 from sardonyx.compiler.build import Step
 from sardonyx.compiler.derive import Definitions
+from sardonyx.compiler.estimate import estimate
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.image import (
     ARENA,
@@ -67,7 +68,8 @@ class _Frame:
         results = {name: None for place in dynamic for name in [slots[place].offset]}
         numbers = {name: number for number, name in enumerate(results)}
         shapes = [_tuple(map(self.code.count, form.shape)) for form in self.step.outputs]
-        self.code.line(f"return {_tuple(results)}, {self.total}, {_tuple(shapes)}")
+        works = _tuple(estimate(call.kernel, self.code) for call in self.step.calls)
+        self.code.line(f"return {_tuple(results)}, {self.total}, {_tuple(shapes)}, {works}")
         return SegmentImage(
             inputs=tuple(self.numbering.array(form) for form in self.step.inputs),
             outputs=tuple(self.numbering.array(form) for form in self.step.outputs),

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.address import address_of
 from sardonyx.compiler.image import ARENA, FIRST_INPUT, STOP, SegmentImage, WaveImage
+from sardonyx.compiler.interrupts import QUICK_WORK, Pace
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.stop import NEVER, Stop
 from sardonyx.compiler.threads import Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
-from sardonyx.errors import EvaluationError
+from sardonyx.errors import EvaluationError, WorkLimitError
 from sardonyx.record import record
 
 PIECES_EACH = 8
@@ -27,6 +28,10 @@ MOST_PLANS = 1024
 """Plans that are remembered; when there are more, all are made anew as they are needed."""
 MOST_BYTES = 1 << 46
 """More than any machine has."""
+WORK_LIMIT = 1 << 50
+"""Elementary operations that a run may take unless its session says otherwise: about a day."""
+WORK_LIMIT_ENTRY = "sardonyx.work_limit"
+"""The session's configuration entry that says otherwise."""
 Rooms = Mapping[int, NDArray[Any]]
 """Memory for outputs, by their numbers: in one piece, and apart from all that a run reads."""
 NO_ROOMS: Rooms = {}
@@ -76,6 +81,10 @@ class Plan:
     outputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
     parts: list[_Part]
     """Empty where all calls run once, one after another."""
+    pace: Pace | None
+    """None where no run takes long."""
+    paces: list[Pace | None]
+    """The same for each call."""
 
     def turns(self) -> Iterator[tuple[NDArray[np.int64], int, int]]:
         """Offsets, and the calls from where to where that run with them."""
@@ -94,6 +103,9 @@ class Native:
     run: int
     kernels: tuple[int, ...]
     team: Team
+    describe: Callable[[str], str]
+    """A kernel in words, by its name."""
+    work_limit: int = WORK_LIMIT
 
 
 class Segment:
@@ -103,6 +115,8 @@ class Segment:
         self.image = image
         self._native = _RUN(native.run)
         self._team = native.team
+        self._work_limit = native.work_limit
+        self._describe = native.describe
         self._dtypes = [data_type(number).numpy for number in image.dtypes]
         self._constants = [constants[number] for number in image.constants]
         self._bases = np.array(image.bases, np.int64)
@@ -134,7 +148,10 @@ class Segment:
         return min(tasks, threads * each) if threads > 1 else 1
 
     def _plan(self, sizes: tuple[int, ...]) -> Plan:
-        values, arena_bytes, shapes = self._compute(*sizes, self._pieces)
+        values, arena_bytes, shapes, works = self._compute(*sizes, self._pieces)
+        work = sum(works)
+        if work > self._work_limit:
+            self._refuse(works, work)
         needed = arena_bytes + sum(
             math.prod(max(size, 1) for size in shape) * dtype.itemsize
             for shape, dtype in zip(shapes, self._dtypes, strict=True)
@@ -148,7 +165,17 @@ class Segment:
         shared = bool(self._calls.size) and int(offsets[self._calls[:, 2] + 1].max()) > 1
         parts, more = self._parts(sizes, offsets, arena_bytes)
         room = arena_bytes + more + ALIGNMENT
-        return Plan(offsets, offsets.ctypes.data, room, shared, outputs, parts)
+        pace, *paces = [None if item < QUICK_WORK else Pace(item) for item in (work, *works)]
+        return Plan(offsets, offsets.ctypes.data, room, shared, outputs, parts, pace, paces)
+
+    def _refuse(self, works: Sequence[int], work: int) -> None:
+        name = self.image.names[works.index(max(works))]
+        raise WorkLimitError(
+            f"a run would take about {work} elementary operations, and the limit is "
+            f"{self._work_limit}; {max(works)} of them are in {self._describe(name)}",
+            hint="feed smaller sizes, or set the session's configuration entry "
+            f"'{WORK_LIMIT_ENTRY}' to a larger number",
+        )
 
     def _filled(self, values: Sequence[int]) -> NDArray[np.int64]:
         """The frame's offsets, with what a plan found."""
@@ -193,7 +220,7 @@ class Segment:
     ) -> tuple[NDArray[np.int64], int]:  # fmt: skip
         """The frame of a wave's first images, and the bytes behind the arena that it needs."""
         fewer = (*sizes[: wave.symbol], images, *sizes[wave.symbol + 1 :])
-        values, room, _ = self._compute(*fewer, self._pieces)
+        values, room, _, _ = self._compute(*fewer, self._pieces)
         made = self._filled(values)
         made[list(wave.inner)] += arena_bytes
         made[list(wave.moving)] = offsets[list(wave.moving)]
@@ -239,7 +266,8 @@ class Segment:
         for array in (*arrays, *results):
             addresses[at] = address_of(array)
             at += 1
-        stop = NEVER if watch is None else watch.stop
+        alone = NEVER if plan.pace is None else Stop()
+        stop = alone if watch is None else watch.stop
         if arena.stop is not stop:
             arena.stop = stop
             addresses[STOP] = stop.address
@@ -247,11 +275,12 @@ class Segment:
         if plan.shared:
             self._team.gather()
         if plan.parts:
-            failed = self._run_parts(arena, plan, watch)
-        elif watch is None or not watch.one_by_one:
-            failed = self._native(arena.record_address)
+            failed = self._run_parts(arena, plan, watch, (arrays, results))
+        elif watch is not None and watch.one_by_one:
+            whole = (0, len(self.image.calls))
+            failed = self._run_each(arena, plan, watch, whole, (arrays, results))
         else:
-            failed = self._run_each(arena, watch, 0, len(self.image.calls))
+            failed = self._call(arena, plan.pace, (plan, arrays, results))
         if failed == _STOPPED and watch is not None:
             watch.checkpoint.check()
         if failed:
@@ -264,7 +293,7 @@ class Segment:
         self._free.append(arena)
         return results
 
-    def _run_parts(self, arena: _Arena, plan: Plan, watch: Watch | None) -> int:
+    def _run_parts(self, arena: _Arena, plan: Plan, watch: Watch | None, used: Any) -> int:
         """Run a plan's parts one after another; not 0 where one failed."""
         record, row = arena.record, self._calls.strides[0]
         failed = 0
@@ -272,29 +301,38 @@ class Segment:
             for offsets, first, end in plan.turns():
                 record[_OFFSETS] = offsets.ctypes.data
                 if watch is not None and watch.one_by_one:
-                    failed = self._run_each(arena, watch, first, end)
+                    failed = self._run_each(arena, plan, watch, (first, end), used)
                 else:
                     record[_CALLS] = self._record[_CALLS] + first * row
                     record[_COUNT] = end - first
-                    failed = self._native(arena.record_address)
+                    failed = self._call(arena, plan.pace, (offsets, used))
                 if failed:
                     break
         finally:
             record[_SLOTS:] = self._record[_SLOTS:]
         return failed
 
-    def _run_each(self, arena: _Arena, watch: Watch, first: int, end: int) -> int:
-        """Fill the frame, then run the calls one by one, with somebody watching between them; not
-        0 where one of them had no memory."""
+    def _call(self, arena: _Arena, pace: Pace | None, used: Any) -> int:
+        """Run what the record says; 0, or why it did not come to its end."""
+        if pace is None:
+            return int(self._native(arena.record_address))
+        return pace.call(self._native, arena.record_address, arena.stop, (self, arena, used))
+
+    def _run_each(
+        self, arena: _Arena, plan: Plan, watch: Watch, calls: tuple[int, int], used: Any
+    ) -> int:
+        """Fill the frame, then run calls one by one, with somebody watching between them; not 0
+        where one of them failed."""
+        first, end = calls
         record, row = arena.record, self._calls.strides[0]
         try:
             record[_COUNT] = 0
             self._native(arena.record_address)
             record[_SLOTS], record[_COUNT] = 0, 1
             record[_CALLS] += first * row
-            for name in self.image.names[first:end]:
-                with watch.during(name):
-                    failed = self._native(arena.record_address)
+            for number in range(first, end):
+                with watch.during(self.image.names[number]):
+                    failed = self._call(arena, plan.paces[number], (plan, used))
                 if failed:
                     return int(failed)
                 record[_CALLS] += row

@@ -4,21 +4,9 @@ A look is a load and a branch. Loops that are known to end soon never look; othe
 that it costs nothing beside what they do, and so often that a run ends within milliseconds.
 """
 
+from sardonyx.compiler.estimate import DEAR, dear
 from sardonyx.dims import Atom, Size
-from sardonyx.loops.nodes import (
-    Binary,
-    Guard,
-    Kind,
-    Let,
-    Loop,
-    Pick,
-    Statement,
-    Store,
-    Unary,
-    Update,
-    Value,
-    values_in,
-)
+from sardonyx.loops.nodes import Guard, Kind, Let, Loop, Statement, Store, Update, values_in
 
 BUDGET = 1 << 18
 """Elementary operations, of one element or of a vector, that may pass between two looks."""
@@ -26,9 +14,6 @@ STRIP = 1 << 13
 """Operations of a strip of a loop with a small body: it is a piece of what loops around it do."""
 SMALL = 1 << 8
 """Operations of a small body."""
-CHEAP = frozenset(["neg", "abs", "not", "sqrt", "floor", "ceil", "rint", "reciprocal"])
-DEAR = 16
-"""Operations that a function such as exp counts as, or an element somewhere in memory."""
 
 
 class Strips:
@@ -72,27 +57,17 @@ class Strips:
             case Guard(_, _, body):
                 return self._total(body)
             case Let() | Update() | Store():
-                return 1 + sum(map(_weight, values_in((statement,))))
+                return 1 + sum(DEAR if dear(value) else 1 for value in values_in((statement,)))
         return 1
-
-
-def _weight(value: Value) -> int:
-    match value:
-        case Pick():
-            return DEAR
-        case Unary(name, _):
-            return 1 if name in CHEAP else DEAR
-        case Binary(name="pow" | "mod"):
-            return DEAR
-    return 1
 
 
 def largest(size: Size) -> int | None:
     """The most that a size can be; None where nothing bounds it.
 
-    >>> from sardonyx.dims import symbol
-    >>> largest(symbol("n") % 4 + 2), largest(symbol("n"))
-    (5, None)
+        >>> from sardonyx.compiler.estimate import DEAR, dear
+    from sardonyx.dims import symbol
+        >>> largest(symbol("n") % 4 + 2), largest(symbol("n"))
+        (5, None)
     """
     if isinstance(size, int):
         return max(size, 0)

@@ -90,6 +90,7 @@ KNOWN_ENTRIES = frozenset({
     "session.optimized_model_external_initializers_file_name",
     "session.optimized_model_external_initializers_min_size_in_bytes",
     "sardonyx.cache", "sardonyx.cache_limit", "sardonyx.precision", "sardonyx.target",
+    "sardonyx.work_limit",
 })  # fmt: skip
 """Configuration entries that change something."""
 

@@ -183,7 +183,7 @@ class InferenceSession:
     def _watcher(self, stop: Stop | None) -> Watcher | None:
         if stop is None and self._recording is None:
             return None
-        watcher = Watcher(Stop() if stop is None else stop, times=self._recording is not None)
+        watcher = Watcher(stop, times=self._recording is not None)
         watcher.require_going()
         return watcher
 

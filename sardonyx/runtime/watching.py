@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sardonyx.compiler.stop import NEVER, Stop
+from sardonyx.compiler.stop import Stop
 from sardonyx.compiler.watch import Checkpoint
 from sardonyx.errors import CancelledError
 from sardonyx.graph import Node, Value
@@ -42,8 +42,8 @@ class Watcher:
     One watcher looks at one run.
     """
 
-    def __init__(self, stop: Stop = NEVER, *, times: bool = False) -> None:
-        self.stop = stop
+    def __init__(self, stop: Stop | None = None, *, times: bool = False) -> None:
+        self.stop = stop = Stop() if stop is None else stop
         self.one_by_one = times
         self.require_going = partial(require_going, stop)
         """Raises where the run is to stop."""
