@@ -102,3 +102,7 @@ class AccessError(EvaluationError):
 
 class CancelledError(EvaluationError):
     """Somebody asked for a stop, and it came."""
+
+
+class WorkLimitError(EvaluationError):
+    """A run would take longer than its session allows."""

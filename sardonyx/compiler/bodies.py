@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sardonyx.compiler.watch import Checkpoint
+from sardonyx.compiler.watch import Checkpoint, Watch
 from sardonyx.dims import HIDDEN
 from sardonyx.errors import InputError, SardonyxError
 from sardonyx.graph import Graph, Model, Opsets, Tensor, TensorType, Value
@@ -20,7 +20,7 @@ from sardonyx.record import entity
 class Runnable(Protocol):
     """What was made of a model."""
 
-    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+    def run(self, feeds: Mapping[str, Any], watch: Watch | None = None) -> list[Any]:
         """The outputs for a value of each input."""
         ...
 
@@ -77,10 +77,10 @@ class BodyEvaluator(Evaluator):
         body = self._bodies.get(graph)
         if body is None:
             body = self._bodies[graph] = self._body(graph)
-        if isinstance(observe, Checkpoint):
-            observe.check()
-        looks = observe is not None and not isinstance(observe, Checkpoint)
-        if looks or len(given) != len(graph.inputs):
+        watch = observe if isinstance(observe, Checkpoint) else None
+        if watch is not None:
+            watch.check()
+        if (observe is not None and watch is None) or len(given) != len(graph.inputs):
             return super()._run_graph(graph, given, values, observe)
         fed = [*given, *[self._get(value, values, graph.name) for value in body.captured]]
         shapes = body.shapes(fed)
@@ -90,7 +90,7 @@ class BodyEvaluator(Evaluator):
         if program is None:
             return super()._run_graph(graph, given, values, observe)
         try:
-            return program.run(dict(zip(map(str, range(len(fed))), fed, strict=True)))
+            return program.run(dict(zip(map(str, range(len(fed))), fed, strict=True)), watch)
         except InputError:
             return super()._run_graph(graph, given, values, observe)
 

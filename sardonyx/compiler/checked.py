@@ -15,15 +15,7 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.address import address_of
 from sardonyx.compiler.image import FIRST_INPUT, FURTHER, SegmentImage
-from sardonyx.compiler.segment import (
-    OFFSETS,
-    Native,
-    Plan,
-    Rooms,
-    Segment,
-    make_room,
-    no_local_memory,
-)
+from sardonyx.compiler.segment import Native, Plan, Rooms, Segment, make_room
 from sardonyx.compiler.watch import Watch
 from sardonyx.errors import AccessError, EvaluationError
 
@@ -77,24 +69,9 @@ class CheckedSegment(Segment):
         further = FIRST_INPUT + len(begins) + len(self._constants)
         arena.addresses[further : further + len(ends)] = ends
         arena.addresses[-1] = pattern
-        self._run_plan(arena, plan, watch)
+        self._perform(arena, plan, watch, outside)
         self._free.append(arena)
         return made[: len(self.image.outputs)]
-
-    def _run_plan(self, arena: Any, plan: Plan, watch: Watch | None) -> None:
-        arena.record[OFFSETS] = plan.offsets_address
-        if plan.shared:
-            self._team.gather()
-        if plan.parts:
-            failed = self._run_parts(arena, plan, watch)
-        elif watch is None:
-            failed = self._native(arena.record_address)
-        else:
-            failed = self._run_each(arena, watch, 0, len(self.image.calls))
-        if failed:
-            raise self._noted(arena) or no_local_memory()
-        if self.image.reports:
-            self._check(arena)
 
     def _arena(self, size: int) -> Any:
         """An arena whose table of addresses goes on with ends and a pattern."""
@@ -107,8 +84,8 @@ class CheckedSegment(Segment):
         arena.record[2] = addresses.ctypes.data
         return replace(arena, addresses=addresses)
 
-    def _noted(self, arena: Any) -> EvaluationError | None:
-        """What a kernel noted of an access outside of its memory."""
+    def _failure(self, arena: Any) -> EvaluationError:
+        """What a kernel noted of an access outside of its memory, if that is why it ended."""
         start = arena.base - arena.memory.ctypes.data
         frame = arena.memory[start : start + len(self._bases) * 8].view(np.int64)
         ends = [*[first for _, first, _ in self.image.calls][1:], len(self._bases)]
@@ -121,7 +98,7 @@ class CheckedSegment(Segment):
                     "outside of that memory",
                     hint=REPORT,
                 )
-        return None
+        return super()._failure(arena)
 
     def _used(self, results: Sequence[NDArray[Any]]) -> Iterator[NDArray[Any]]:
         """What may be used of each result."""

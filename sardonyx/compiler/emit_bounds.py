@@ -1,8 +1,8 @@
 """Checks of every access a kernel makes, for code that is looked at and not for code that is fast.
 
-Behind the number of steps, the arguments of a checked kernel have the end of each memory, two slots
-in which the first access that leaves its memory is noted, and a byte to fill memory with. Such an
-access is not made: the kernel ends, and says so as one does that has no memory.
+Behind the address of the word that stops a run, the arguments of a checked kernel have the end of
+each memory, two slots in which the first access that leaves its memory is noted, and a byte to fill
+memory with. Such an access is not made: the kernel ends, and says so as one without memory does.
 """
 
 import math
@@ -32,9 +32,10 @@ class Bounds:
         self._numbers: dict[str, int] = {}
         count = len(kernel.memories)
         self._steps = count + len(kernel.parameters) + 2
-        self._noted = self._steps + 1 + count
+        ends = self._steps + 2
+        self._noted = ends + count
         self._rooms: dict[str, Any] = {
-            name: access.b.sub(self._argument(self._steps + 1 + place), access.memories[name])
+            name: access.b.sub(self._argument(ends + place), access.memories[name])
             for place, name in enumerate(kernel.memories)
         }
         self._pattern = access.b.trunc(self._argument(self._noted + 2), I8)

@@ -393,6 +393,11 @@ class IRBuilder:
         where = "" if align is None else f", align {align}"
         return self._new(type_, f"load {type_.text}, {pointer}{where}")
 
+    def look(self, pointer: Value) -> Value:
+        """The value at an address that others may change at any time."""
+        type_ = pointer.type.pointee
+        return self._new(type_, f"load volatile {type_.text}, {pointer}")
+
     def store(self, value: Value, pointer: Value, align: int | None = None) -> None:
         """Put a value at an address."""
         where = "" if align is None else f", align {align}"

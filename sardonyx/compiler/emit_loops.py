@@ -2,7 +2,8 @@
 
 The arguments are the addresses of the memories, then the parameters. `begin` and `end` bound the
 parallel loop, `step` is the number of the step, where there are any. A vector loop runs whole
-vectors, then one masked vector for what is left.
+vectors, then one masked vector for what is left. A loop that may take long looks now and then at
+the word that stops the run, whose address lies behind the numbers of tasks, pieces and steps.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ from sardonyx.compiler.emit_values import (
     transposed,
 )
 from sardonyx.compiler.processors import MACHINE
+from sardonyx.compiler.strips import Strips
 from sardonyx.compiler.targets import ACCESSES, Target
 from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
@@ -67,6 +69,8 @@ REDUCTION_COPIES = 4
 """Vectors a reduction takes at once, each with an accumulator of its own."""
 FEW_COPIES = 4
 """Places up to which a long function stands in each of them, without a call."""
+STOP_SLOT = 3
+"""Which slot behind a call's arguments has the address of the word that stops the run."""
 
 
 def emit_kernel(module: ir.Module, name: str, kernel: Kernel, target: Target) -> ir.Function:
@@ -96,6 +100,10 @@ class _Emitter(Access):
         self.slots: dict[tuple[str, tuple[int, ...]], Any] = {}
         self.copies = 1
         """How often the place that is being emitted stands in the kernel, by unrolled loops."""
+        self.strips = Strips(lanes)
+        self.stop: Any = None
+        """Where the word that stops the run lies, once a loop looks at it."""
+        self.stopped: ir.Block | None = None
 
     def run(self, *, checked: bool) -> None:
         arguments = self.function.args[0]
@@ -116,6 +124,11 @@ class _Emitter(Access):
         if taken is not None:
             taken.give_back(self.b)
         self.b.ret_void()
+        if self.stopped is not None:
+            self.b.position_at_end(self.stopped)
+            if taken is not None:
+                taken.give_back(self.b)
+            self.b.ret_void()
 
     def check_accesses(self) -> ir.Block:
         """From here on accesses are checked; where control goes on after one that must not be."""
@@ -164,32 +177,86 @@ class _Emitter(Access):
                 self.body(body)
             case Kind.PARALLEL:
                 begin, end = self.function.args[1:3]
-                self.counted(index, begin, end, 1, lambda: self.task(index, body))
+                every = self.strips.every(extent, body)
+                self.counted(index, begin, end, 1, lambda: self.task(index, body), every)
             case Kind.SERIAL if extent == 1:
                 self.fixed[index] = 0
                 self.body(body)
                 del self.fixed[index]
             case Kind.SERIAL:
-                zero = ir.Constant(I64, 0)
-                self.counted(index, zero, self.integer(extent), 1, lambda: self.body(body))
+                zero, every = ir.Constant(I64, 0), self.strips.every(extent, body)
+                self.counted(index, zero, self.integer(extent), 1, lambda: self.body(body), every)
 
     def counted(
-        self, index: str, begin: Any, end: Any, step: int, body: Callable[[], None]
+        self, index: str, begin: Any, end: Any, step: int, body: Callable[[], None], every: int = 0
     ) -> None:
-        """A loop in machine code; the variable is known by its name inside."""
+        """A loop in machine code; the variable is known by its name inside.
+
+        It looks whether the run is to stop: never, before each iteration, or after `every` so many.
+        """
         before = self.b.block
         head, after = (self.function.append_basic_block(word) for word in ("loop", "after"))
         self.b.cbranch(self.b.icmp_signed("<", begin, end), head, after)
         self.b.position_at_end(head)
+        if every < 2:
+            self.iterate(index, begin, end, step, body, before, after, looks=every == 1)
+        else:
+            self.in_strips(index, begin, end, step, body, before, after, every)
+        self.b.position_at_end(after)
+
+    def in_strips(
+        self, index: str, begin: Any, end: Any, step: int, body: Callable[[], None],
+        before: ir.Block, after: ir.Block, every: int,
+    ) -> None:  # fmt: skip
+        """A loop around a loop of `every` iterations, which looks between them."""
+        head = self.b.block
+        inner, between, look = map(self.function.append_basic_block, ("loop", "strip", "look"))
+        first = self.b.phi(I64)
+        first.add_incoming(begin, before)
+        room = ir.Constant(I64, every * step)
+        few = self.b.icmp_signed("<", self.b.sub(end, first), room)
+        last = self.b.select(few, end, self.b.add(first, room))
+        self.b.branch(inner)
+        self.b.position_at_end(inner)
+        self.iterate(index, first, last, step, body, head, between, looks=False)
+        self.b.position_at_end(between)
+        self.b.cbranch(self.b.icmp_signed("<", last, end), look, after)
+        self.b.position_at_end(look)
+        first.add_incoming(last, look)
+        self.look(head)
+
+    def iterate(
+        self, index: str, begin: Any, end: Any, step: int, body: Callable[[], None],
+        before: ir.Block, after: ir.Block, *, looks: bool,
+    ) -> None:  # fmt: skip
+        """A loop that begins in this block and is run at least once."""
+        head = self.b.block
         variable = self.b.phi(I64)
         variable.add_incoming(begin, before)
         self.names[index] = variable
+        if looks:
+            inside = self.function.append_basic_block("going")
+            self.look(inside)
+            self.b.position_at_end(inside)
         body()
         del self.names[index]
         following = self.b.add(variable, ir.Constant(I64, step), flags=("nsw",))
         variable.add_incoming(following, self.b.block)
         self.b.cbranch(self.b.icmp_signed("<", following, end), head, after)
-        self.b.position_at_end(after)
+
+    def look(self, going: ir.Block) -> None:
+        """Go on in a block, or end the kernel where the run is to stop."""
+        if self.stopped is None:
+            here = self.b.block
+            self.b.position_at_end(self.entry)
+            place = len(self.kernel.memories) + len(self.kernel.parameters) + STOP_SLOT
+            word = self.b.load(self.b.gep(self.function.args[0], [ir.Constant(I64, place)]))
+            self.stop = self.b.inttoptr(word, I64.as_pointer())
+            self.b.position_at_end(here)
+            self.stopped = self.function.append_basic_block("stopped")
+        told = self.b.look(self.stop)
+        zero = ir.Constant(I64, 0)
+        self.b.cbranch(self.b.icmp_signed("==", told, zero), going, self.stopped)
 
     def task(self, index: str, body: tuple[Statement, ...]) -> None:
         """One task; every other step takes them backwards, as the last ones are in the cache."""
@@ -229,6 +296,7 @@ class _Emitter(Access):
             for item in walk(body)
             if isinstance(item, Update) and not self.registers[item.register].lanes
         }
+        every = self.strips.every(extent, body, self.lanes)
         copies = REDUCTION_COPIES if updates and not _short(extent, self.lanes) else 1
         self.lane = lane = Lane(index, None)
         for name, combine in updates.items():
@@ -237,14 +305,14 @@ class _Emitter(Access):
                 slot = self.slot(type_)
                 self.b.store(splat(type_, neutral(combine, self.registers[name].dtype)), slot)
                 lane.partial[name, copy] = slot
-        self.whole_vectors(index, extent, body, copies)
+        self.whole_vectors(index, extent, body, copies, every)
         self.last_vector(index, extent, body)
         self.lane = None
         for name, combine in updates.items():
             self.gather_partial(name, combine, [lane.partial[name, copy] for copy in range(copies)])
 
     def whole_vectors(
-        self, index: str, extent: Size, body: tuple[Statement, ...], copies: int
+        self, index: str, extent: Size, body: tuple[Statement, ...], copies: int, every: int
     ) -> None:
         assert self.lane is not None
         if isinstance(extent, int) and extent < 2 * self.lanes:
@@ -266,8 +334,8 @@ class _Emitter(Access):
                     self.vector_body(index, at, body)
                 self.names[index] = start
 
-            self.counted(index, done, end, step, several)
-            done = end
+            self.counted(index, done, end, step, several, every)
+            done, every = end, 0
         self.lane.copy = 0
 
     def last_vector(self, index: str, extent: Size, body: tuple[Statement, ...]) -> None:

@@ -374,9 +374,11 @@ exit:
  ret void
 }
 
-; Runs tasks of a kernel in pieces, together with workers that are free, in one step or several. A
-; team's record: the address of this function, that of the pool, how many workers may help.
-define void @dispatch(ptr %team, ptr %f, ptr %a, i64 %count, i64 %pieces, i64 %steps) {
+; Runs tasks of a kernel in pieces, together with workers that are free, in one step or several, of
+; which none begins once the word at %stop is not 0. A team's record: the address of this function,
+; that of the pool, how many workers may help.
+define void @dispatch(
+ ptr %team, ptr %f, ptr %a, i64 %count, i64 %pieces, i64 %steps, ptr %stop) {
 entry:
  %few = icmp slt i64 %pieces, 2
  br i1 %few, label %single, label %many
@@ -392,7 +394,10 @@ single:
  %at = phi i64 [0, %entry], [0, %many], [%then, %single]
  call void %f(ptr %a, i64 0, i64 %count, i64 %at)
  %then = add i64 %at, 1
- %others = icmp slt i64 %then, %steps
+ %rests = icmp slt i64 %then, %steps
+ %wanted = load volatile i64, ptr %stop
+ %onwards = icmp eq i64 %wanted, 0
+ %others = and i1 %rests, %onwards
  br i1 %others, label %single, label %exit
 exit:
  ret void
@@ -428,7 +433,10 @@ join:
  %rest = sub i32 %total, %counted
  call void @await(ptr %pool, ptr %slot, i32 %rest)
  %following = add i64 %step, 1
- %again = icmp slt i64 %following, %steps
+ %left = icmp slt i64 %following, %steps
+ %asked = load volatile i64, ptr %stop
+ %going = icmp eq i64 %asked, 0
+ %again = and i1 %left, %going
  br i1 %again, label %begin, label %leave
 leave:
  %taken = getelementptr i8, ptr %slot, i64 128

@@ -13,6 +13,7 @@ from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.emit_engine import Compilation
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.emit_pool import HOST, emit_pool
+from sardonyx.compiler.image import STOP
 from sardonyx.compiler.processors import MACHINE, available_processors
 from sardonyx.compiler.targets import Target
 from sardonyx.loops import Kernel
@@ -24,7 +25,8 @@ _RUN = r"""
 ; %record: team, frame, addresses, bases, offsets, number of slots, calls, their number.
 ; A call: its kernel, its first slot, the slot with the number of its tasks; pieces and steps are
 ; behind that. One piece is run here, more are shared by the team's `dispatch`, which its record
-; begins with. A kernel that has no memory leaves less than no steps: 1 is returned then.
+; begins with. A kernel that has no memory leaves less than no steps: 1 is returned then, and 2
+; where the word that stops the run is not 0: kernels end early then.
 define i64 @run(ptr %record) {
 entry:
  %p1 = getelementptr i64, ptr %record, i64 1
@@ -42,6 +44,8 @@ entry:
  %slots = load i64, ptr %p5
  %calls = load ptr, ptr %p6
  %count = load i64, ptr %p7
+ %to_stop = getelementptr i64, ptr %addresses, i64 STOP
+ %stop = load ptr, ptr %to_stop
  %some = icmp sgt i64 %slots, 0
  br i1 %some, label %fill, label %ready
 fill:
@@ -86,19 +90,28 @@ alone:
  %step = phi i64 [0, %begin], [%then, %alone]
  call void %kernel(ptr %arguments, i64 0, i64 %tasks, i64 %step)
  %then = add i64 %step, 1
- %again = icmp slt i64 %then, %steps
+ %others = icmp slt i64 %then, %steps
+ %wanted = load volatile i64, ptr %stop
+ %onwards = icmp eq i64 %wanted, 0
+ %again = and i1 %others, %onwards
  br i1 %again, label %alone, label %done
 together:
  %dispatch = load ptr, ptr %team
  call void %dispatch(
-  ptr %team, ptr %kernel, ptr %arguments, i64 %tasks, i64 %pieces, i64 %steps)
+  ptr %team, ptr %kernel, ptr %arguments, i64 %tasks, i64 %pieces, i64 %steps, ptr %stop)
  br label %done
 done:
  %after = load i64, ptr %pn
  %failed = icmp slt i64 %after, 0
- br i1 %failed, label %fail, label %succeed
+ br i1 %failed, label %fail, label %look
 fail:
  ret i64 1
+look:
+ %asked = load volatile i64, ptr %stop
+ %going = icmp eq i64 %asked, 0
+ br i1 %going, label %succeed, label %halt
+halt:
+ ret i64 2
 succeed:
  %following = add i64 %number, 1
  %left = icmp slt i64 %following, %count
@@ -106,7 +119,7 @@ succeed:
 exit:
  ret i64 0
 }
-"""
+""".replace("STOP", str(STOP))
 
 
 VALUES_EACH = 1200

@@ -7,12 +7,14 @@ from typing import Any
 from sardonyx.compiler.bounds import Bounds
 from sardonyx.compiler.build import Step
 from sardonyx.compiler.derive import Definitions
+from sardonyx.compiler.estimate import estimate
 from sardonyx.compiler.forms import Form, Source
 from sardonyx.compiler.image import (
     ARENA,
     FIRST_INPUT,
     FURTHER,
     NOTHING,
+    STOP,
     SegmentImage,
     WaveImage,
 )
@@ -67,7 +69,7 @@ class _Frame:
         for call, kernel in zip(step.calls, self.kernels, strict=True):
             self.bounds.add(call.kernel)
             self.starts.append(self.slots)
-            self.slots += len(call.places) + len(kernel.arguments) + 3
+            self.slots += len(call.places) + len(kernel.arguments) + 4
             if checked:
                 self.slots += len(call.places) + FURTHER
         places = [*step.inputs, *step.outputs]
@@ -86,7 +88,8 @@ class _Frame:
         numbers = {name: number for number, name in enumerate(results)}
         made = [*self.step.outputs, *self.own]
         shapes = [_tuple(map(self.code.count, form.shape)) for form in made]
-        self.code.line(f"return {_tuple(results)}, {self.total}, {_tuple(shapes)}")
+        works = _tuple(estimate(call.kernel, self.code) for call in self.step.calls)
+        self.code.line(f"return {_tuple(results)}, {self.total}, {_tuple(shapes)}, {works}")
         return SegmentImage(
             inputs=tuple(self.numbering.array(form) for form in self.step.inputs),
             outputs=tuple(self.numbering.array(form) for form in self.step.outputs),
@@ -144,6 +147,7 @@ class _Frame:
                 yield _Slot(NOTHING, self.code.value(size))
             for count in self.shares(call):
                 yield _Slot(NOTHING, count)
+            yield _Slot(STOP, "0")
             if self.checked:
                 yield from map(self.end, call.places)
                 yield from [_Slot(NOTHING, "0")] * (FURTHER - 1)

@@ -12,9 +12,10 @@ from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.dtypes import data_type
 from sardonyx.record import entity, record
 
-NOTHING, ARENA, FIRST_INPUT = 0, 1, 2
-"""Places in a run's table of addresses: zero, the arena, then inputs, outputs and constants. That
-of a checked run goes on with where these end, and with a pattern to fill memory with."""
+NOTHING, ARENA, STOP, FIRST_INPUT = 0, 1, 2, 3
+"""Places in a run's table of addresses: zero, the arena, the word that stops the run where it is
+not 0, then inputs, outputs and constants. That of a checked run goes on with where these end, and
+with a pattern to fill memory with."""
 FURTHER = 3
 """Slots that a checked call has behind the ends of its memories: the access and the element that
 were outside, and the pattern."""
@@ -74,7 +75,8 @@ class WaveImage:
 class SegmentImage:
     """Calls of kernels that run without anything between them.
 
-    The frame has slots for every call: its arguments, the number of its tasks, of pieces and steps.
+    The frame has slots for every call: its arguments, the number of its tasks, of pieces and steps,
+    and where the word lies that stops the run.
     `bases` says which address each slot is relative to, `offsets` what is added, where `positions`
     take the results of the plan's source that `chosen` numbers.
     """

@@ -22,7 +22,7 @@ from sardonyx.compiler.image import (
     Wanted,
 )
 from sardonyx.compiler.processors import available_processors
-from sardonyx.compiler.segment import NO_ROOMS, Native, Rooms, Segment
+from sardonyx.compiler.segment import NO_ROOMS, WORK_LIMIT, Native, Rooms, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
 from sardonyx.compiler.targets import allowing, checking
@@ -68,7 +68,7 @@ class Program:
         self._tables = tables = image.tables
         team = Team(settings.threads or available_processors())
         POOL.offer(image.pool)
-        self._engine, native = _link(image, team)
+        self._engine, native = _link(image, team, self._describe, settings.work_limit)
         self._steps = [
             _segment(image, step, native) if isinstance(step, SegmentImage) else step
             for step in tables.steps
@@ -108,6 +108,12 @@ class Program:
     def explain(self) -> list[Explanation]:
         """For each node, which kernel computes it and with which others, or why none does."""
         return [Explanation(*row) for row in self._image.rows]
+
+    def _describe(self, kernel: str) -> str:
+        """A kernel, with the nodes that it computes."""
+        rows = [row for row in self.explain() if row.kernel == kernel]
+        nodes = ", ".join(row.node for row in rows)
+        return f"kernel '{kernel}' of {nodes}" if nodes else f"kernel '{kernel}'"
 
     def run(
         self, feeds: Mapping[str, Any], watch: Watch | None = None,
@@ -244,7 +250,9 @@ class Program:
         return arrays
 
 
-def _link(image: Image, team: Team) -> tuple[Code, Native]:
+def _link(
+    image: Image, team: Team, describe: Callable[[str], str], work_limit: int
+) -> tuple[Code, Native]:
     """Load a program's machine code."""
     engine = load_code(image.code)
     count = 1 + max(
@@ -252,7 +260,7 @@ def _link(image: Image, team: Team) -> tuple[Code, Native]:
          for call in step.calls), default=-1,
     )  # fmt: skip
     kernels = tuple(engine.address(f"kernel{number}") for number in range(count))
-    return engine, Native(engine.address("run"), kernels, team)
+    return engine, Native(engine.address("run"), kernels, team, describe, work_limit)
 
 
 def _segment(image: Image, step: SegmentImage, native: Native) -> Segment:
@@ -346,6 +354,8 @@ class Settings:
     """One of `targets.PRECISIONS`."""
     checked: str = ""
     """One of `targets.CHECKS`."""
+    work_limit: int = WORK_LIMIT
+    """Elementary operations over which a run is refused."""
 
     def open(
         self, read: Callable[[], Model], identity: str, *, specialize: bool = True

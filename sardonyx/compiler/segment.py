@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sardonyx.compiler.address import address_of
-from sardonyx.compiler.image import ARENA, FIRST_INPUT, SegmentImage, WaveImage
+from sardonyx.compiler.image import ARENA, FIRST_INPUT, STOP, SegmentImage, WaveImage
+from sardonyx.compiler.interrupts import QUICK_WORK, Pace
 from sardonyx.compiler.limits import check_bound
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.compiler.sizes import function
+from sardonyx.compiler.stop import NEVER, Stop
 from sardonyx.compiler.threads import Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
-from sardonyx.errors import EvaluationError
+from sardonyx.errors import EvaluationError, WorkLimitError
 from sardonyx.record import record
 
 PIECES_EACH = 8
@@ -27,11 +29,17 @@ MOST_PLANS = 1024
 """Plans that are remembered; when there are more, all are made anew as they are needed."""
 MOST_BYTES = 1 << 46
 """More than any machine has."""
+WORK_LIMIT = 1 << 50
+"""Elementary operations that a run may take unless its session says otherwise: about a day."""
+WORK_LIMIT_ENTRY = "sardonyx.work_limit"
+"""The session's configuration entry that says otherwise."""
 Rooms = Mapping[int, NDArray[Any]]
 """Memory for outputs, by their numbers: in one piece, and apart from all that a run reads."""
 NO_ROOMS: Rooms = {}
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-OFFSETS, _SLOTS, _CALLS, _COUNT = 4, 5, 6, 7
+_STOPPED = 2
+"""What a run returns that was stopped."""
+_OFFSETS, _SLOTS, _CALLS, _COUNT = 4, 5, 6, 7
 """Where a run's record has the address of the plan's offsets, the number of slots, the calls and
 their number; `emit_program` tells the others."""
 
@@ -46,6 +54,8 @@ class _Arena:
     addresses: NDArray[np.int64]
     record: NDArray[np.int64]
     record_address: int
+    stop: Stop
+    """What ends the run that uses it."""
 
 
 @record
@@ -72,6 +82,10 @@ class Plan:
     outputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
     parts: list[_Part]
     """Empty where all calls run once, one after another."""
+    pace: Pace | None
+    """None where no run takes long."""
+    paces: list[Pace | None]
+    """The same for each call."""
 
     def turns(self) -> Iterator[tuple[NDArray[np.int64], int, int]]:
         """Offsets, and the calls from where to where that run with them."""
@@ -90,6 +104,9 @@ class Native:
     run: int
     kernels: tuple[int, ...]
     team: Team
+    describe: Callable[[str], str]
+    """A kernel in words, by its name."""
+    work_limit: int = WORK_LIMIT
 
 
 class Segment:
@@ -99,6 +116,8 @@ class Segment:
         self.image = image
         self._native = _RUN(native.run)
         self._team = native.team
+        self._work_limit = native.work_limit
+        self._describe = native.describe
         self._dtypes = [data_type(number).numpy for number in image.dtypes]
         self._constants = [constants[number] for number in image.constants]
         self._bases = np.array(image.bases, np.int64)
@@ -132,7 +151,10 @@ class Segment:
     def _plan(self, sizes: tuple[int, ...]) -> Plan:
         if max(sizes, default=0) > self.image.limit:
             check_bound(self.image.bound, sizes, self.image.sizes)
-        values, arena_bytes, shapes = self._compute(*sizes, self._pieces)
+        values, arena_bytes, shapes, works = self._compute(*sizes, self._pieces)
+        work = sum(works)
+        if work > self._work_limit:
+            self._refuse(works, work)
         needed = arena_bytes + sum(
             math.prod(max(size, 1) for size in shape) * dtype.itemsize
             for shape, dtype in zip(shapes, self._dtypes, strict=True)
@@ -146,7 +168,17 @@ class Segment:
         shared = bool(self._calls.size) and int(offsets[self._calls[:, 2] + 1].max()) > 1
         parts, more = self._parts(sizes, offsets, arena_bytes)
         room = arena_bytes + more + ALIGNMENT
-        return Plan(offsets, offsets.ctypes.data, room, shared, outputs, parts)
+        pace, *paces = [None if item < QUICK_WORK else Pace(item) for item in (work, *works)]
+        return Plan(offsets, offsets.ctypes.data, room, shared, outputs, parts, pace, paces)
+
+    def _refuse(self, works: Sequence[int], work: int) -> None:
+        name = self.image.names[works.index(max(works))]
+        raise WorkLimitError(
+            f"a run would take about {work} elementary operations, and the limit is "
+            f"{self._work_limit}; {max(works)} of them are in {self._describe(name)}",
+            hint="feed smaller sizes, or set the session's configuration entry "
+            f"'{WORK_LIMIT_ENTRY}' to a larger number",
+        )
 
     def _filled(self, values: Sequence[int]) -> NDArray[np.int64]:
         """The frame's offsets, with what a plan found."""
@@ -191,7 +223,7 @@ class Segment:
     ) -> tuple[NDArray[np.int64], int]:  # fmt: skip
         """The frame of a wave's first images, and the bytes behind the arena that it needs."""
         fewer = (*sizes[: wave.symbol], images, *sizes[wave.symbol + 1 :])
-        values, room, _ = self._compute(*fewer, self._pieces)
+        values, room, _, _ = self._compute(*fewer, self._pieces)
         made = self._filled(values)
         made[list(wave.inner)] += arena_bytes
         made[list(wave.moving)] = offsets[list(wave.moving)]
@@ -237,55 +269,82 @@ class Segment:
         for array in (*arrays, *results):
             addresses[at] = address_of(array)
             at += 1
-        arena.record[OFFSETS] = plan.offsets_address
-        if plan.shared:
-            self._team.gather()
-        if plan.parts:
-            failed = self._run_parts(arena, plan, watch)
-        elif watch is None:
-            failed = self._native(arena.record_address)
-        else:
-            failed = self._run_each(arena, watch, 0, len(self.image.calls))
-        if failed:
-            raise no_local_memory()
-        if self.image.reports:
-            self._check(arena)
+        self._perform(arena, plan, watch, (arrays, results))
         self._free.append(arena)
         return results
 
-    def _run_parts(self, arena: _Arena, plan: Plan, watch: Watch | None) -> int:
-        """Run a plan's parts one after another; not 0 where a call had no memory."""
+    def _perform(self, arena: _Arena, plan: Plan, watch: Watch | None, used: Any) -> None:
+        """Run a plan whose addresses are in their place; an error where it does not end well."""
+        alone = NEVER if plan.pace is None else Stop()
+        stop = alone if watch is None else watch.stop
+        if arena.stop is not stop:
+            arena.stop = stop
+            arena.addresses[STOP] = stop.address
+        arena.record[_OFFSETS] = plan.offsets_address
+        if plan.shared:
+            self._team.gather()
+        if plan.parts:
+            failed = self._run_parts(arena, plan, watch, used)
+        elif watch is not None and watch.one_by_one:
+            failed = self._run_each(arena, plan, watch, (0, len(self.image.calls)), used)
+        else:
+            failed = self._call(arena, plan.pace, (plan, used))
+        if failed == _STOPPED and watch is not None:
+            watch.checkpoint.check()
+        if failed:
+            raise self._failure(arena)
+        if self.image.reports:
+            self._check(arena)
+
+    def _failure(self, arena: _Arena) -> EvaluationError:
+        """Why a call did not come to its end."""
+        return EvaluationError(
+            "there is no memory for what kernels keep to themselves",
+            hint="feed smaller shapes, or use fewer threads",
+        )
+
+    def _run_parts(self, arena: _Arena, plan: Plan, watch: Watch | None, used: Any) -> int:
+        """Run a plan's parts one after another; not 0 where one failed."""
         record, row = arena.record, self._calls.strides[0]
         failed = 0
         try:
             for offsets, first, end in plan.turns():
-                record[OFFSETS] = offsets.ctypes.data
-                if watch is not None:
-                    failed = self._run_each(arena, watch, first, end)
+                record[_OFFSETS] = offsets.ctypes.data
+                if watch is not None and watch.one_by_one:
+                    failed = self._run_each(arena, plan, watch, (first, end), used)
                 else:
                     record[_CALLS] = self._record[_CALLS] + first * row
                     record[_COUNT] = end - first
-                    failed = self._native(arena.record_address)
+                    failed = self._call(arena, plan.pace, (offsets, used))
                 if failed:
                     break
         finally:
             record[_SLOTS:] = self._record[_SLOTS:]
         return failed
 
-    def _run_each(self, arena: _Arena, watch: Watch, first: int, end: int) -> int:
-        """Fill the frame, then run the calls one by one, with somebody watching between them; not
-        0 where one of them had no memory."""
+    def _call(self, arena: _Arena, pace: Pace | None, used: Any) -> int:
+        """Run what the record says; 0, or why it did not come to its end."""
+        if pace is None:
+            return int(self._native(arena.record_address))
+        return pace.call(self._native, arena.record_address, arena.stop, (self, arena, used))
+
+    def _run_each(
+        self, arena: _Arena, plan: Plan, watch: Watch, calls: tuple[int, int], used: Any
+    ) -> int:
+        """Fill the frame, then run calls one by one, with somebody watching between them; not 0
+        where one of them failed."""
+        first, end = calls
         record, row = arena.record, self._calls.strides[0]
         try:
             record[_COUNT] = 0
             self._native(arena.record_address)
             record[_SLOTS], record[_COUNT] = 0, 1
             record[_CALLS] += first * row
-            for name in self.image.names[first:end]:
-                with watch.during(name):
-                    failed = self._native(arena.record_address)
+            for number in range(first, end):
+                with watch.during(self.image.names[number]):
+                    failed = self._call(arena, plan.paces[number], (plan, used))
                 if failed:
-                    return 1
+                    return int(failed)
                 record[_CALLS] += row
             return 0
         finally:
@@ -309,7 +368,8 @@ class Segment:
         addresses[ARENA] = base
         record = np.array(self._record, np.int64)
         record[1:3] = base, addresses.ctypes.data
-        return _Arena(memory, size, base, addresses, record, record.ctypes.data)
+        addresses[STOP] = NEVER.address
+        return _Arena(memory, size, base, addresses, record, record.ctypes.data, NEVER)
 
     def _check(self, arena: _Arena) -> None:
         start = arena.base - arena.memory.ctypes.data + len(self._bases) * 8
@@ -318,14 +378,6 @@ class Segment:
             raise EvaluationError(
                 "an index is out of range", hint="check the values of inputs that select elements"
             )
-
-
-def no_local_memory() -> EvaluationError:
-    """The error of a call whose kernels had no memory for what they keep to themselves."""
-    return EvaluationError(
-        "there is no memory for what kernels keep to themselves",
-        hint="feed smaller shapes, or use fewer threads",
-    )
 
 
 def _given_room(

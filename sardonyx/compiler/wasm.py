@@ -29,6 +29,7 @@ from sardonyx.compiler.emit_wasm import MATH, support_objects
 from sardonyx.compiler.image import (
     ARENA,
     FIRST_INPUT,
+    STOP,
     CutImage,
     Image,
     ReferenceImage,
@@ -205,7 +206,7 @@ class _Program:
                 hint="let operators such as NonZero or NonMaxSuppression make outputs only",
             )
         check_bound(image.bound, (), ())
-        values, arena_bytes, shapes = function(image.source)(lambda tasks, stepwise: 1)
+        values, arena_bytes, shapes, _ = function(image.source)(lambda tasks, stepwise: 1)
         for number, dtype, shape in zip(image.outputs, image.dtypes, shapes, strict=True):
             size = math.prod(shape) * data_type(dtype).numpy.itemsize
             self.arrays[number] = _Array(self.room(size), shape, dtype)
@@ -217,6 +218,7 @@ class _Program:
         constants = [self.constant(number) for number in image.constants]
         addresses = [0] * FIRST_INPUT + [item.address for item in (*outside, *constants)]
         addresses[ARENA] = arena
+        addresses[STOP] = self.table([0])
         calls = [(1 + kernel, start, last) for kernel, start, last in image.calls]
         record_address = self.table([
             0, arena, self.table(addresses), self.table(image.bases), self.put(offsets),

@@ -1,10 +1,12 @@
 """Options of sessions and runs, with onnxruntime's names and defaults."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum, IntEnum
 from logging import DEBUG, INFO, getLogger
 from typing import Any
 
+from sardonyx.compiler.stop import Stop
 from sardonyx.errors import InputError
 from sardonyx.ops.operator import Operator
 
@@ -88,7 +90,7 @@ KNOWN_ENTRIES = frozenset({
     "session.optimized_model_external_initializers_file_name",
     "session.optimized_model_external_initializers_min_size_in_bytes",
     "sardonyx.cache", "sardonyx.cache_limit", "sardonyx.check", "sardonyx.precision",
-    "sardonyx.target",
+    "sardonyx.target", "sardonyx.work_limit",
 })  # fmt: skip
 """Configuration entries that change something."""
 
@@ -246,13 +248,38 @@ class RunOptions(_Entries):
     False
     """
 
-    __slots__ = ("adapters", "only_execute_path_to_fetches", "terminate")
+    __slots__ = ("_stops", "_terminate", "adapters", "only_execute_path_to_fetches")
 
     def __init__(self) -> None:
         super().__init__()
         self.only_execute_path_to_fetches = False
-        self.terminate = False
+        self._terminate = False
+        self._stops: set[Stop] = set()
         self.adapters: list[Any] = []
+
+    @property
+    def terminate(self) -> bool:
+        """Whether runs with these options end; setting it reaches those that go on."""
+        return self._terminate
+
+    @terminate.setter
+    def terminate(self, value: bool) -> None:
+        self._terminate = bool(value)
+        if self._terminate:
+            for stop in tuple(self._stops):
+                stop.set()
+
+    @contextmanager
+    def stopping(self) -> Iterator[Stop]:
+        """What ends a run, while it goes on."""
+        stop = Stop()
+        self._stops.add(stop)
+        if self._terminate:
+            stop.set()
+        try:
+            yield stop
+        finally:
+            self._stops.discard(stop)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Set a configuration entry."""

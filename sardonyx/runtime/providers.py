@@ -22,7 +22,12 @@ from sardonyx.runtime.processors import thread_limits
 from sardonyx.runtime.profile import Computed
 from sardonyx.runtime.progress import signs_of_life
 from sardonyx.runtime.source import ModelSource
-from sardonyx.runtime.targeting import asked_checks, asked_precision, asked_target
+from sardonyx.runtime.targeting import (
+    asked_checks,
+    asked_precision,
+    asked_target,
+    asked_work_limit,
+)
 from sardonyx.runtime.watching import Watcher
 
 Observe = Callable[[Value, Any], None]
@@ -146,6 +151,7 @@ class CompiledRunner:
             watching=partial(signs_of_life, "compiling the model", options),
             precision=asked_precision(options),
             checked=asked_checks(options),
+            work_limit=asked_work_limit(options),
         )
         self._program = self._compile_optimized()
         self.constants: frozenset[int] = frozenset()

@@ -4,12 +4,14 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from logging import INFO
 from typing import Any
 
 import numpy as np
 
+from sardonyx.compiler.stop import Stop
 from sardonyx.errors import CancelledError, InputError, SardonyxError
 from sardonyx.format.load import load
 from sardonyx.format.save import to_bytes
@@ -171,16 +173,16 @@ class InferenceSession:
         rooms: Mapping[str, Any] | None = None,
     ) -> list[Any]:  # fmt: skip
         """Run on what is ready, into `rooms` where they fit."""
-        watcher = self._watcher(options)
-        results = self._runner.run(names, feeds, watcher, rooms)
+        with nullcontext() if options is None else options.stopping() as stop:
+            watcher = self._watcher(stop)
+            results = self._runner.run(names, feeds, watcher, rooms)
         if self._recording is not None and watcher is not None:
             self._recording.add(watcher.events, self._runner.computed())
         return self._finish(names, results, identities(feeds.values()))
 
-    def _watcher(self, options: RunOptions | None) -> Watcher | None:
-        if options is None and self._recording is None:
+    def _watcher(self, stop: Stop | None) -> Watcher | None:
+        if stop is None and self._recording is None:
             return None
-        stop = None if options is None else lambda: options.terminate
         watcher = Watcher(stop, times=self._recording is not None)
         watcher.require_going()
         return watcher

@@ -1,9 +1,10 @@
-"""What a session compiles for: as its options say, else the environment."""
+"""What a session compiles for, checks and refuses: as its options say, else the environment."""
 
 import os
 from collections.abc import Mapping
 
 from sardonyx.compiler.host import host_target
+from sardonyx.compiler.segment import WORK_LIMIT, WORK_LIMIT_ENTRY
 from sardonyx.compiler.targets import ACCESSES, CHECKS, GENERIC, MEMORY, allowing
 from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.runtime.options import SessionOptions
@@ -63,3 +64,22 @@ def asked_checks(options: SessionOptions, environment: Mapping[str, str] = os.en
             f"there is no check of '{name}'", hint=f"use 1 (all of them), 0, {MEMORY} or {ACCESSES}"
         )
     return _CHECKS[name]
+
+
+def asked_work_limit(options: SessionOptions) -> int:
+    """How many elementary operations a run may take.
+
+    >>> asked_work_limit(SessionOptions()) == 2**50
+    True
+    """
+    text = options.entry(WORK_LIMIT_ENTRY) or str(WORK_LIMIT)
+    try:
+        limit = int(text)
+    except ValueError:
+        limit = 0
+    if limit < 1:
+        raise InputError(
+            f"the configuration entry '{WORK_LIMIT_ENTRY}' is '{text}'",
+            hint="set it to a number of elementary operations, 1 or more",
+        )
+    return limit

@@ -3,12 +3,13 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from sardonyx.compiler.stop import Stop
 from sardonyx.compiler.watch import Checkpoint
 from sardonyx.errors import CancelledError
 from sardonyx.graph import Node, Value
@@ -26,9 +27,9 @@ class Event:
     thread: int
 
 
-def require_going(stop: Callable[[], bool] | None) -> None:
+def require_going(stop: Stop) -> None:
     """Raise where a run is to stop."""
-    if stop is not None and stop():
+    if stop.is_set:
         raise CancelledError(
             "the run was terminated by its RunOptions",
             hint="set terminate = False before these options are used again",
@@ -36,17 +37,18 @@ def require_going(stop: Callable[[], bool] | None) -> None:
 
 
 class Watcher:
-    """Stops a run where `stop` says so, and remembers what ran when, where that is wanted.
+    """Stops a run once `stop` is set, and remembers what ran when, where that is wanted.
 
     One watcher looks at one run.
     """
 
-    def __init__(self, stop: Callable[[], bool] | None = None, *, times: bool = False) -> None:
+    def __init__(self, stop: Stop | None = None, *, times: bool = False) -> None:
+        self.stop = stop = Stop() if stop is None else stop
+        self.one_by_one = times
         self.require_going = partial(require_going, stop)
         """Raises where the run is to stop."""
-        self._times = times
         self._last = time.perf_counter_ns()
-        self.checkpoint = Checkpoint(self.require_going)
+        self.checkpoint = Checkpoint(self.require_going, stop)
         self.events: list[Event] = []
 
     @contextmanager
@@ -55,14 +57,14 @@ class Watcher:
         self.require_going()
         start = time.perf_counter_ns()
         yield
-        if self._times:
+        if self.one_by_one:
             self._add(item, start, time.perf_counter_ns())
 
     def observe(self, value: Value, item: Any) -> None:
         """Told of every value: a node ran since the value before it."""
         now = time.perf_counter_ns()
         node = value.producer
-        if self._times and node is not None and value is node.outputs[0]:
+        if self.one_by_one and node is not None and value is node.outputs[0]:
             self._add(node, self._last, now)
         self.require_going()
         self._last = time.perf_counter_ns()

@@ -135,11 +135,11 @@ def run_kernel(
     read = [(address, len(content)) for address, content in write]
     values += [parameters[name] for name in kernel.parameters]
     frame = -(-end // 64) * 64
-    write.append((frame, np.array([*values, 0, 0, 0], np.int64).tobytes()))
+    write.append((frame, np.array([*values, 0, 0, 0, frame + 8 * len(values)], np.int64).tobytes()))
     tasks = 0 if kernel.parallel is None else _number(kernel.parallel.extent, parameters)
     steps = 1 if kernel.steps is None else _number(kernel.steps.extent, parameters)
     calls: list[Call] = [("kernel", [frame, "0", str(tasks), str(step)]) for step in range(steps)]
-    made = joined.module(["kernel"], end=frame + 8 * len(values) + 24)
+    made = joined.module(["kernel"], end=frame + 8 * len(values) + 32)
     _, found = node().run(made, write, calls, read)
     for name, part in zip(kernel.memories, found, strict=True):
         memories[name][...] = np.frombuffer(part, memories[name].dtype).reshape(

@@ -12,6 +12,7 @@ from sardonyx.compiler.emit_engine import compile_module
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.engine import Code, load_code
 from sardonyx.compiler.host import host_features, host_target
+from sardonyx.compiler.stop import NEVER
 from sardonyx.compiler.targets import AVX2, GENERIC, NEON, WASM, Target
 from sardonyx.dims import Expression
 from sardonyx.loops import Kernel, verify
@@ -47,7 +48,7 @@ def run_native(
     given = dict(parameters or {})
     values = [memories[name].ctypes.data for name in kernel.memories]
     values += [given[name] for name in kernel.parameters]
-    frame = np.array(values, np.int64)
+    frame = np.array([*values, 0, 0, 0, NEVER.address], np.int64)
     tasks = 0 if kernel.parallel is None else _number(kernel.parallel.extent, given)
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)
     for step in range(1 if kernel.steps is None else _number(kernel.steps.extent, given)):

@@ -16,7 +16,7 @@ from sardonyx.compiler.emit_pool import emit_pool
 from sardonyx.compiler.emit_program import Assembly
 from sardonyx.compiler.engine import Code, load_code
 from sardonyx.compiler.host import host_features
-from sardonyx.compiler.image import FIRST_INPUT, FURTHER, NOTHING, SegmentImage
+from sardonyx.compiler.image import FIRST_INPUT, FURTHER, NOTHING, STOP, SegmentImage
 from sardonyx.compiler.program import Program, compile_model
 from sardonyx.compiler.segment import Native
 from sardonyx.compiler.sizes import Code as Plan
@@ -64,17 +64,17 @@ class Tried:
         ends = [base + len(places) for base in bases]
         further = [NOTHING] * (FURTHER - 1) + [FIRST_INPUT + 2 * len(places)]
         plan = Plan([], ["pieces"])
-        plan.line(f"return (), {64 * 8}, (({SIZE},),)")
-        slots = [*bases, NOTHING, NOTHING, NOTHING, *ends, *further]
-        offsets = [0] * len(bases) + [extent, pieces, 1] + [0] * (len(ends) + FURTHER)
+        plan.line(f"return (), {64 * 8}, (({SIZE},),), (1,)")
+        slots = [*bases, NOTHING, NOTHING, NOTHING, STOP, *ends, *further]
+        offsets = [0] * len(bases) + [extent, pieces, 1, 0] + [0] * (len(ends) + FURTHER)
         image = SegmentImage(
             inputs=(0,), outputs=(1,), dtypes=(int(FLOAT),), constants=(),
             calls=((0, 0, len(bases)),), names=("tried",), bases=tuple(slots),
             offsets=tuple(offsets), positions=(), chosen=(), symbols=(), source=plan.source(),
-            reports=False, waves=(), checked=checked,
+            reports=False, waves=(), limit=1, bound=(), sizes=(), checked=checked,
         )  # fmt: skip
         POOL.offer(emit_pool())
-        native = Native(self.code.address("run"), (self.code.address("kernel0"),), Team(2))
+        native = Native(self.code.address("run"), (self.code.address("kernel0"),), Team(2), str)
         self.segment = CheckedSegment(image, [], native, (function.accesses,), {})
 
     def __call__(self) -> NDArray[Any]:

@@ -17,12 +17,15 @@ from sardonyx.compiler.emit_pool import DIALECTS, HOST, emit_pool
 from sardonyx.compiler.pool_record import POOL_SPIN, SLOTS
 from sardonyx.compiler.processors import MACHINE, SHARES
 from sardonyx.compiler.program import compile_model
+from sardonyx.compiler.stop import NEVER
 from sardonyx.compiler.threads import POOL, Pool, Team
 from tests.compiler.native import engine_of
 from tests.compiler.sharing import feeds, shared_model
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)
-DISPATCH = ctypes.CFUNCTYPE(None, ctypes.c_void_p, KERNEL, ctypes.c_void_p, *[ctypes.c_int64] * 3)
+DISPATCH = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, KERNEL, ctypes.c_void_p, *[ctypes.c_int64] * 3, ctypes.c_void_p
+)
 WAIT = 20
 
 pytestmark = pytest.mark.skipif(not SHARES, reason="threads do not share work on this system")
@@ -32,7 +35,7 @@ def dispatch(team: Team, work: Callable[[int, int], None], tasks: int, pieces: i
     """Run a Python function on a team as if it were a kernel."""
     team.gather()
     kernel = KERNEL(lambda _, begin, end, step: work(begin, end))
-    DISPATCH(team.dispatch)(team.address, kernel, None, tasks, pieces, 1)
+    DISPATCH(team.dispatch)(team.address, kernel, None, tasks, pieces, 1, NEVER.address)
 
 
 @pytest.fixture
@@ -152,7 +155,7 @@ entry:
  %o2 = atomicrmw add ptr %other, i64 %product monotonic
  ret void
 }
-define void @repeat(ptr %team, ptr %sums, i64 %jobs) {
+define void @repeat(ptr %team, ptr %sums, i64 %jobs, ptr %never) {
 entry:
  %dispatch = load ptr, ptr %team
  br label %next
@@ -160,7 +163,8 @@ next:
  %job = phi i64 [0, %entry], [%following, %next]
  %size = and i64 %job, 31
  %pieces = add i64 %size, 1
- call void %dispatch(ptr %team, ptr @count, ptr %sums, i64 100, i64 %pieces, i64 3)
+ call void %dispatch(ptr %team, ptr @count, ptr %sums, i64 100, i64 %pieces, i64 3,
+  ptr %never)
  %following = add i64 %job, 1
  %more = icmp ult i64 %following, %jobs
  br i1 %more, label %next, label %exit
@@ -172,14 +176,14 @@ exit:
 
 def test_no_piece_is_lost_or_done_twice_however_quick_jobs_are(pool: Pool) -> None:
     engine, jobs = engine_of(COUNTING), 40_000
-    arguments = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
+    arguments = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
     repeat = ctypes.CFUNCTYPE(None, *arguments)(engine.address("repeat"))
     sums = np.zeros((3, 3, 2), np.int64)
 
     def call(row: np.ndarray) -> None:
         team = Team(3, pool)
         team.gather()
-        repeat(team.address, row.ctypes.data, jobs)
+        repeat(team.address, row.ctypes.data, jobs, NEVER.address)
 
     callers = [threading.Thread(target=call, args=(row,)) for row in sums]
     for caller in callers:
@@ -194,7 +198,7 @@ def test_a_step_begins_when_all_tasks_of_the_one_before_are_done(pool: Pool, pie
     team, done = Team(3, pool), []
     team.gather()
     kernel = KERNEL(lambda _, begin, end, step: done.extend((step, at) for at in range(begin, end)))
-    DISPATCH(team.dispatch)(team.address, kernel, None, 7, pieces, 40)
+    DISPATCH(team.dispatch)(team.address, kernel, None, 7, pieces, 40, NEVER.address)
     assert [step for step, _ in done] == [step for step in range(40) for _ in range(7)]
     assert sorted(done) == [(step, at) for step in range(40) for at in range(7)]
 
