@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from sardonyx.errors import GraphError
+from sardonyx.graph.attribute import Attribute
 from sardonyx.graph.graph import Graph
 from sardonyx.graph.model import Function, FunctionKey
 from sardonyx.graph.node import Node
@@ -27,6 +28,11 @@ def function_graphs(function: Function) -> Iterator[Graph]:
     yield function.graph
     for attribute in function.attribute_defaults:
         yield from attribute.graphs
+
+
+def bound_attributes(node: Node, function: Function) -> dict[str, Attribute]:
+    """The attributes of a call, with defaults for those it does not give."""
+    return {item.name: item for item in function.attribute_defaults} | node.attributes
 
 
 def callees_first(functions: Functions) -> list[FunctionKey]:

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from sardonyx.errors import GraphError
-from sardonyx.graph.attribute import Attribute
-from sardonyx.graph.calls import Functions, Growth, call_key, called
+from sardonyx.graph.calls import Functions, Growth, bound_attributes, call_key, called
 from sardonyx.graph.clone import Values, clone_graph, clone_value
 from sardonyx.graph.graph import Graph
 from sardonyx.graph.model import Function, FunctionKey, Model
@@ -152,7 +151,7 @@ class _Inliner:
         static, references = self._contents[function.key]
         self._made += 1 + static
         if references:
-            attributes = _bound(node, function)
+            attributes = bound_attributes(node, function)
             for name, times in references.items():
                 graphs = attributes[name].graphs if name in attributes else ()
                 self._made += times * sum(1 for graph in graphs for _ in graph.all_nodes())
@@ -166,11 +165,6 @@ def _contents(function: Function) -> Contents:
     found = Counter(item.reference for node in nodes for item in node.attributes.values())
     del found[""]
     return len(nodes), found
-
-
-def _bound(node: Node, function: Function) -> dict[str, Attribute]:
-    """The attributes of a call, with defaults for those it does not give."""
-    return {item.name: item for item in function.attribute_defaults} | node.attributes
 
 
 def inline_call(node: Node, function: Function, names: Names, prefix: str) -> list[Node]:
@@ -194,7 +188,7 @@ def inline_call(node: Node, function: Function, names: Names, prefix: str) -> li
             absent.add(clone_value(formal, values))
         else:
             values[formal] = actual
-    copy = clone_graph(body, values, _bound(node, function))
+    copy = clone_graph(body, values, bound_attributes(node, function))
     drop_absent(copy, absent)
     results = list(copy.outputs)[: len(node.outputs)]
     _name_apart(copy, prefix, names)

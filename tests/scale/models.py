@@ -4,7 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import (
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
 
 OPSET = 18
 
@@ -39,9 +47,7 @@ def doubled_functions(depth: int) -> ModelProto:
     functions = [_function("f0", [helper.make_node("Neg", ["x"], ["y"])])]
     for level in range(1, depth + 1):
         callee = f"f{level - 1}"
-        functions.append(
-            _function(f"f{level}", [_call(callee, "x", "t"), _call(callee, "t", "y")])
-        )
+        functions.append(_function(f"f{level}", [_call(callee, "x", "t"), _call(callee, "t", "y")]))
     return _model([_call(f"f{depth}", "x", "y")], ["y"], functions=functions)
 
 
@@ -185,9 +191,7 @@ def constant_nodes(count: int) -> ModelProto:
 def long_expressions(count: int) -> ModelProto:
     """As many declared values, each with a long expression for a size."""
     names = ["x", *(f"v{item}" for item in range(count - 1)), "y"]
-    nodes = [
-        helper.make_node("Neg", [names[item]], [names[item + 1]]) for item in range(count)
-    ]
+    nodes = [helper.make_node("Neg", [names[item]], [names[item + 1]]) for item in range(count)]
     size = "+".join(f"{item}*s{item}" for item in range(2, 20))
     infos = [_float(f"v{item}", f"{size}+k{item}", 4) for item in range(count - 1)]
     return _model(nodes, ["y"], value_info=infos)
