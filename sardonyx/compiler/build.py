@@ -31,7 +31,7 @@ from sardonyx.compiler.targets import Target
 from sardonyx.compiler.waves import Wave, find_waves
 from sardonyx.dims import Expression
 from sardonyx.dtypes import DataType
-from sardonyx.errors import UnsupportedError
+from sardonyx.errors import GraphError, UnsupportedError
 from sardonyx.graph import Graph, Node, Value
 from sardonyx.loops import Kernel
 
@@ -255,8 +255,25 @@ def _schedule(
                 between.remove(other)
                 made.update(_made_values(other))
                 progress = True
-        assert progress, "the graph has a cycle"
+        if not progress:
+            raise _unmade(groups, calls, between, made)
     return steps
+
+
+def _unmade(
+    groups: list[Group], calls: dict[Group, list[Call]], between: list[Node | Cut],
+    made: set[Form | Value],
+) -> GraphError:  # fmt: skip
+    """Why nothing that is left can run: it waits for a value that nothing makes, or for itself."""
+    places = [place for group in groups for call in calls[group] for place in call.places]
+    read = [place.value for place in places if isinstance(place, Source)]
+    read += [value for step in between for value in _needs(step)]
+    for value in read:
+        if value is not None and value not in made and value.producer is None:
+            return GraphError(
+                f"'{value.name}' is used but nothing makes it", hint="check the model"
+            )
+    return GraphError("the graph has a cycle", hint="check the model")
 
 
 def _sizes(group: Group, calls: list[Call], lowered: Lowered) -> set[str]:

@@ -1,6 +1,6 @@
 """Infer types, shapes and small values through a model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -9,9 +9,11 @@ import numpy as np
 from sardonyx.dims import HIDDEN, Expression, Size, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError, SardonyxError
-from sardonyx.graph import Attribute, Function, Graph, Model, Node, SequenceType, Tensor, Value
+from sardonyx.graph import Function, Graph, Model, Node, SequenceType, Tensor, Value
+from sardonyx.graph.calls import bound_attributes, call_key
 from sardonyx.graph.clone import Values, clone_graph, clone_model
 from sardonyx.graph.inline import drop_absent
+from sardonyx.ops.call_facts import Remembered, Signature, call_signature, symbols_of
 from sardonyx.ops.catalog import Catalog, canonical_domain, standard
 from sardonyx.ops.convert import needs_upgrade, upgrade_model
 from sardonyx.ops.fact import (
@@ -114,11 +116,34 @@ def _container_string(type_: Any) -> str | None:
     return None
 
 
+@record
+class _Frame:
+    """A graph that is being walked; where it is a function's body, for which call."""
+
+    graph: Graph
+    nodes: Iterator[Node]
+    call: Node | None = None
+    function: Function | None = None
+    signature: Signature = ()
+    names: int = 0
+    """How many names had been made up before."""
+
+
 class Inference:
-    """One walk through a model whose operators are all of the newest version."""
+    """One walk through a model whose operators are all of the newest version.
+
+    A function's body is walked once for each signature: what its inputs and attributes are. Bodies
+    that call one another are a list and no recursion, since chains of calls may be long.
+    """
 
     longest: ClassVar[int] = 100
     """Sizes written with more names and operations than this get a name of their own."""
+    least_work: ClassVar[int] = 50_000
+    work_per_node: ClassVar[int] = 64
+    """Bodies are followed until this much was looked at: so many nodes and values in any model,
+    and so many for each of its own. Loops in loops, and functions of functions, have no end."""
+    deepest: ClassVar[int] = 50
+    """Graphs inside of nodes are followed no deeper than this."""
 
     def __init__(self, model: Model, operators: Catalog, *, strict: bool = False) -> None:
         self.model = model
@@ -133,8 +158,15 @@ class Inference:
         self._functions = {function.key: function for function in model.functions}
         self._made_up = 0
         self._short: dict[Size, Size] = {}
-        self._calls: list[Function] = []
         self._given_up: set[Node] = set()
+        self._followed: dict[Signature, Remembered | None] = {}
+        """What came of calls; None while their bodies are being walked."""
+        self._used: set[Signature] = set()
+        self._active: set[Function] = set()
+        self._depth = 0
+        self._work = 0
+        extent = sum(map(_extent, model.graphs()))
+        self._most_work = max(self.least_work, self.work_per_node * extent)
 
     def give_up(self, node: Node, error: SardonyxError) -> None:
         """Note that a node could not be brought to the newest version: its outputs are unknown."""
@@ -166,19 +198,75 @@ class Inference:
 
     def graph(self, graph: Graph, inputs: list[Fact] | None = None) -> list[Fact]:
         """Infer one graph; returns what is known of its outputs."""
+        if self._depth > self.deepest:
+            raise InferenceError(f"more than {self.deepest} graphs lie inside one another")
+        if self._depth:
+            self._charge(graph)
+        frames = [self._enter(_Frame(graph, iter(graph.nodes)), inputs)]
+        self._depth += 1
+        try:
+            while True:
+                call = self._walk(frames[-1])
+                if call is not None:
+                    frames.append(call)
+                    continue
+                frame = frames.pop()
+                results = self._leave(frame)
+                if not frames:
+                    return results
+        finally:
+            self._depth -= 1
+            for frame in frames:
+                self._forget(frame)
+
+    def _charge(self, graph: Graph) -> None:
+        self._work += _extent(graph)
+        if self._work > self._most_work:
+            raise InferenceError(
+                f"inference has looked at {self._most_work} nodes and values inside of functions, "
+                "branches and loops, and follows no more of them",
+                hint="functions or loops of this model lie inside one another too often",
+            )
+
+    def _enter(self, frame: _Frame, inputs: list[Fact] | None) -> _Frame:
+        """Note what a graph begins with."""
         if inputs is not None:
-            for value, fact in zip(graph.inputs, inputs, strict=False):
+            for value, fact in zip(frame.graph.inputs, inputs, strict=False):
                 self.facts[value] = self._merged(fact, value, "input of a subgraph")
-        self.constants(graph)
-        for node in graph.nodes:
+        self.constants(frame.graph)
+        return frame
+
+    def _walk(self, frame: _Frame) -> _Frame | None:
+        """Infer nodes up to a call of a function that must be followed first; None at the end."""
+        for node in frame.nodes:
+            call = self._call(node)
+            if call is not None:
+                return call
             self._node(node)
-        for value in graph.outputs:
+        return None
+
+    def _leave(self, frame: _Frame) -> list[Fact]:
+        """What is known of a graph's outputs; a call learns it, too."""
+        for value in frame.graph.outputs:
             if value not in self.facts:
                 self.facts[value] = from_type(value.declared)
-        return [self.facts[value] for value in graph.outputs]
+        results = [self.facts[value] for value in frame.graph.outputs]
+        if frame.call is not None:
+            names = {name for name in symbols_of(results) if _number(name) > frame.names}
+            self._forget(frame)
+            self._followed[frame.signature] = Remembered(results, frozenset(names))
+            self._node(frame.call)
+        return results
+
+    def _forget(self, frame: _Frame) -> None:
+        """A body is not being walked any more."""
+        if frame.function is not None:
+            self._active.discard(frame.function)
+            if self._followed.get(frame.signature) is None:
+                self._followed.pop(frame.signature, None)
 
     def _node(self, node: Node) -> None:
-        facts = [None if value is None else self._fact(value) for value in node.inputs]
+        facts = self._arguments(node)
         results: tuple[Any, ...] = ()
         try:
             results = self._results(node, facts)
@@ -191,6 +279,9 @@ class Inference:
             fact = self._merged(self.facts.get(value, Fact()), value, node.where())
             self.facts[value] = self.named(fact)
 
+    def _arguments(self, node: Node) -> list[Fact | None]:
+        return [None if value is None else self._fact(value) for value in node.inputs]
+
     def _fact(self, value: Value) -> Fact:
         fact = self.facts.get(value)
         if fact is None:
@@ -198,9 +289,9 @@ class Inference:
         return fact
 
     def _results(self, node: Node, facts: list[Fact | None]) -> tuple[Any, ...]:
-        function = self._functions.get((node.domain, node.op_type, node.overload))
+        function = self._functions.get(call_key(node))
         if function is not None:
-            return tuple(self._call(node, function, facts))
+            return tuple(self._called(node, function, facts))
         operator = self.operators.get((canonical_domain(node.domain), node.op_type))
         if operator is None or operator.infer is None or node in self._given_up:
             return ()
@@ -267,19 +358,46 @@ class Inference:
             for fact, value in zip(results, known, strict=False)
         )
 
-    def _call(self, node: Node, function: Function, facts: list[Fact | None]) -> list[Fact]:
-        if function in self._calls or len(self._calls) > 100:
-            raise InferenceError(f"function {function.name} calls itself")
-        attributes: dict[str, Attribute] = {item.name: item for item in function.attribute_defaults}
-        body = clone_graph(function.graph, None, attributes | node.attributes)
-        given = facts + [None] * (len(body.inputs) - len(facts))
-        absent = {value for value, fact in zip(body.inputs, given, strict=False) if fact is None}
-        drop_absent(body, absent)
-        self._calls.append(function)
+    def _needs(self, node: Node) -> bool:
+        """True where something of a node is not known yet."""
+        return True
+
+    def _call(self, node: Node) -> _Frame | None:
+        """The body to follow before a node can be inferred; None where there is nothing to do."""
+        function = self._functions.get(call_key(node))
+        if function is None or function in self._active or not self._needs(node):
+            return None
+        facts = self._arguments(node)
+        attributes = bound_attributes(node, function)
+        signature = call_signature(function, facts, attributes)
+        if signature in self._followed:
+            return None
         try:
-            return self.graph(body, [fact or Fact() for fact in given])
-        finally:
-            self._calls.pop()
+            self._charge(function.graph)
+        except InferenceError:
+            return None
+        body = clone_graph(function.graph, None, attributes)
+        given = facts + [None] * (len(body.inputs) - len(facts))
+        drop_absent(body, {value for value, fact in zip(body.inputs, given, strict=False)
+                           if fact is None})  # fmt: skip
+        self._active.add(function)
+        self._followed[signature] = None
+        frame = _Frame(body, iter(body.nodes), node, function, signature, self._made_up)
+        return self._enter(frame, [fact or Fact() for fact in given])
+
+    def _called(self, node: Node, function: Function, facts: list[Fact | None]) -> list[Fact]:
+        """What a call gives, which was followed before."""
+        signature = call_signature(function, facts, bound_attributes(node, function))
+        found = self._followed.get(signature)
+        if found is None:
+            if function in self._active:
+                raise InferenceError(f"function {function.name} calls itself")
+            self._charge(function.graph)
+            raise InferenceError(f"function {function.name} cannot be followed")
+        if signature in self._used:
+            return found.renewed(self._fresh)
+        self._used.add(signature)
+        return found.results
 
     def _merged(self, fact: Fact, value: Value, where: str) -> Fact:
         if value.declared is None:
@@ -331,6 +449,18 @@ class Inference:
         self.refused[node] = located
         if self.strict:
             raise located from error
+
+
+def _extent(graph: Graph) -> int:
+    """About how much there is to look at in a graph."""
+    return 1 + len(graph.nodes) + len(graph.inputs) + len(graph.outputs)
+
+
+def _number(name: str) -> int:
+    """Which name that inference made up this is; 0 for one of the model's."""
+    digits = name.removeprefix(HIDDEN)
+    made_up = len(digits) < min(len(name), 20) and digits.isdecimal()
+    return int(digits) if made_up else 0
 
 
 def _too_large(fact: Fact) -> bool:

@@ -1,14 +1,13 @@
 # mypy: disable-error-code="misc, no-any-return"
 """Text: strings cut into tokens, hashes, embeddings of words, repetitions ruled out."""
 
-import re
 from collections.abc import Iterator
-from functools import cache
 
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import EvaluationError, InferenceError, UnsupportedError
+from sardonyx.errors import EvaluationError, InferenceError
+from sardonyx.ops.automaton import longest_matches
 from sardonyx.ops.fact import Fact, same_size, tensor
 from sardonyx.ops.ms_arithmetic import size_of
 from sardonyx.ops.operator import Operator
@@ -17,74 +16,23 @@ from sardonyx.ops.precision import Array
 START, END = "\x02", "\x03"
 """What marks the first and last token of a string."""
 
-_CLASSES = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "blank": r"\t ",
-    "digit": "0-9",
-    "lower": "a-z",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\t\n\v\f\r ",
-    "upper": "A-Z",
-    "word": "0-9A-Za-z_",
-    "xdigit": "0-9A-Fa-f",
-}
 
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """A regular expression of RE2 as Python's: named classes are spelt out, \\z is the end."""
-    text = re.sub(r"\[:(\w+):\]", lambda found: _CLASSES.get(found[1], found[0]), pattern)
-    try:
-        return re.compile(text.replace(r"\z", r"\Z"), re.ASCII)
-    except re.error as error:
-        raise UnsupportedError(f"the expression '{pattern}' is not understood: {error}") from None
-
-
-def _longest(pattern: re.Pattern[str], text: str, start: int) -> tuple[int, int] | None:
-    """Where the first match lies, and of those that begin there the longest.
-
-    Without alternatives and optional parts the first match that is found is the longest.
-    """
-    found = pattern.search(text, start)
-    if found is None:
-        return None
-    begin = found.start()
-    if not any(letter in pattern.pattern for letter in "|?({"):
-        return found.span()
-    for end in range(len(text), found.end(), -1):
-        if pattern.fullmatch(text, begin, end):
-            return begin, end
-    return begin, found.end()
-
-
-def _split(text: str, separator: re.Pattern[str]) -> Iterator[str]:
+def _split(text: str, separator: str) -> Iterator[str]:
     """What stands between separators."""
     start = 0
-    while True:
-        place = _longest(separator, text, start)
-        if place is None:
-            yield text[start:]
-            return
-        begin, end = place
+    for begin, end in longest_matches(separator, text):
         yield text[start:begin]
         start = max(end, begin + 1)
         if begin == end and begin >= len(text):
             return
+    yield text[start:]
 
 
-def _matches(text: str, expression: re.Pattern[str]) -> Iterator[str]:
+def _matches(text: str, expression: str) -> Iterator[str]:
     """What an expression matches, one match behind the other."""
-    start = 0
-    while (place := _longest(expression, text, start)) is not None:
-        begin, end = place
+    for begin, end in longest_matches(expression, text):
         if end > begin:
             yield text[begin:end]
-            start = end
-        else:
-            start += 1
-            if start > len(text):
-                return
 
 
 class Tokenizer(Operator):
@@ -132,10 +80,10 @@ def _tokens(
     if separators == ("",) or expression == ".":
         return list(text)
     if expression is not None:
-        return [item for item in _matches(text, _compiled(expression)) if len(item) >= least]
+        return [item for item in _matches(text, expression) if len(item) >= least]
     tokens = [text]
     for separator in separators or ():
-        pieces = (piece for token in tokens for piece in _split(token, _compiled(separator)))
+        pieces = (piece for token in tokens for piece in _split(token, separator))
         tokens = [piece for piece in pieces if piece and len(piece) >= least]
     return tokens
 

@@ -1,20 +1,22 @@
-"""Regular expressions in RE2's syntax, matched in time linear in the text.
+"""Regular expressions in RE2's syntax, as small programs.
 
-A pattern becomes a small program whose instructions are run for all alternatives at once, so no
-pattern can take exponential time. Classes of Unicode scripts (`\\p{Greek}`) are not known.
+Their instructions are run for all alternatives at once (`automaton`), so no pattern can take
+exponential time. Classes of Unicode scripts (`\\p{Greek}`) are not known.
 """
 
 import re
+import sys
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 
 from sardonyx.errors import EvaluationError
 from sardonyx.record import record
 
-LARGEST_PROGRAM = 100_000
-"""Patterns whose repetitions make more instructions than this are refused."""
+LARGEST_PROGRAM = 50_000
+"""Patterns that make more instructions than this are refused."""
+DEEPEST = 1000
+"""How many groups may lie inside one another."""
 
 Test = Callable[[str], bool]
 
@@ -36,73 +38,27 @@ class _Level:
     """A group that is being read: finished alternatives, the present one, and its flags."""
 
     flags: frozenset[str]
+    backward: bool
     alternatives: list[Program] = field(default_factory=list)
     pieces: list[Program] = field(default_factory=list)
 
-
-def full_match(pattern: str, text: str) -> bool:
-    """Whether a pattern matches a whole text.
-
-    >>> full_match("(a|b)*c", "abbac"), full_match("a{2}", "aaa")
-    (True, False)
-    """
-    program = parse(pattern)
-    places = _closure(program, [0], text, 0)
-    for position, letter in enumerate(text):
-        reached = [place + 1 for place in places if _accepts(program, place, letter)]
-        places = _closure(program, reached, text, position + 1)
-        if not places:
-            return False
-    return len(program) in places
+    def sequence(self) -> Program:
+        """The present alternative."""
+        return _sequence(self.pieces[::-1] if self.backward else self.pieces)
 
 
-def _accepts(program: Program, place: int, letter: str) -> bool:
-    test = program[place].test if place < len(program) else None
-    return test is not None and test(letter)
-
-
-def _closure(program: Program, places: list[int], text: str, position: int) -> set[int]:
-    """All places reached without reading a character."""
-    reached: set[int] = set()
-    waiting = list(places)
-    while waiting:
-        place = waiting.pop()
-        if place in reached:
-            continue
-        reached.add(place)
-        if place < len(program):
-            step = program[place]
-            waiting.extend(place + distance for distance in step.go)
-            if step.assertion and _holds(step.assertion, text, position):
-                waiting.append(place + 1)
-    return reached
-
-
-def _holds(assertion: str, text: str, position: int) -> bool:
-    before = text[position - 1] if position else ""
-    behind = text[position] if position < len(text) else ""
-    match assertion:
-        case "start":
-            return position == 0
-        case "end":
-            return position == len(text)
-        case "line start":
-            return before in ("", "\n")
-        case "line end":
-            return behind in ("", "\n")
-    boundary = _is_word(before) != _is_word(behind)
-    return boundary if assertion == "boundary" else not boundary
-
-
-def _is_word(letter: str) -> bool:
+def is_word(letter: str) -> bool:
+    """Whether a letter is one of words, as assertions and classes mean it."""
     return letter.isascii() and (letter.isalnum() or letter == "_")
 
 
-@cache
-def parse(pattern: str) -> Program:
-    """The program of a pattern; raises where the pattern is not one of RE2's."""
+def parse(pattern: str, *, backward: bool = False) -> Program:
+    """The program of a pattern; raises where the pattern is not one of RE2's.
+
+    `backward`, it is one that reads what is matched from the end.
+    """
     reader = _Reader(pattern)
-    levels = [_Level(frozenset())]
+    levels = [_Level(frozenset(), backward)]
     while not reader.done:
         level = levels[-1]
         match reader.take():
@@ -112,12 +68,15 @@ def parse(pattern: str) -> Program:
                 closed = levels.pop()
                 levels[-1].pieces.append(_alternatives(closed))
             case "|":
-                level.alternatives.append(_sequence(level.pieces))
+                reader.charge(2)
+                level.alternatives.append(level.sequence())
                 level.pieces = []
             case "*" | "+" | "?" | "{" as sign if sign != "{" or reader.repetition():
                 _repeat(reader, level, sign)
             case letter:
-                level.pieces.extend(_atoms(reader, letter, level.flags))
+                made = _atoms(reader, letter, level.flags)
+                reader.charge(len(made))
+                level.pieces.extend(made)
     if len(levels) > 1:
         raise reader.error("a parenthesis is not closed")
     return _alternatives(levels[0])
@@ -129,6 +88,7 @@ class _Reader:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.position = 0
+        self._size = 0
 
     @property
     def done(self) -> bool:
@@ -151,14 +111,24 @@ class _Reader:
         """What stands in braces behind the brace just read, if it is a repetition."""
         return re.compile(r"(\d+)(,?)(\d*)\}").match(self.pattern, self.position)
 
+    def charge(self, instructions: int) -> None:
+        """Count what a pattern makes, and refuse too much of it."""
+        self._size += instructions
+        if self._size > LARGEST_PROGRAM:
+            raise self.error(f"it makes more than {LARGEST_PROGRAM} steps")
+
     def error(self, what: str) -> EvaluationError:
-        return EvaluationError(f"the pattern '{self.pattern}' is not one of RE2's: {what}")
+        shown = self.pattern if len(self.pattern) <= 100 else f"{self.pattern[:100]}..."
+        return EvaluationError(f"the pattern '{shown}' is not one of RE2's: {what}")
 
 
 def _open(reader: _Reader, levels: list[_Level]) -> None:
     level = levels[-1]
+    if len(levels) > DEEPEST:
+        raise reader.error(f"more than {DEEPEST} groups lie inside one another")
+    reader.charge(2)
     if reader.take_match(r"\?P?<\w+>") or reader.take_match(r"(?!\?)"):
-        levels.append(_Level(level.flags))
+        levels.append(_Level(level.flags, level.backward))
         return
     found = reader.take_match(r"\?([imsU]*)(?:-([imsU]+))?([:)])")
     if found is None:
@@ -167,7 +137,7 @@ def _open(reader: _Reader, levels: list[_Level]) -> None:
     if found[3] == ")":
         level.flags = flags
     else:
-        levels.append(_Level(flags))
+        levels.append(_Level(flags, level.backward))
 
 
 def _sequence(pieces: list[Program]) -> Program:
@@ -175,7 +145,7 @@ def _sequence(pieces: list[Program]) -> Program:
 
 
 def _alternatives(level: _Level) -> Program:
-    choices = [*level.alternatives, _sequence(level.pieces)]
+    choices = [*level.alternatives, level.sequence()]
     left = sum(len(choice) + 2 for choice in choices) - 2
     pieces: list[Program] = []
     for choice in choices[:-1]:
@@ -191,8 +161,10 @@ def _repeat(reader: _Reader, level: _Level, sign: str) -> None:
     if sign == "{":
         found = reader.take_match(r"(\d+)(,?)(\d*)\}")
         assert found is not None
-        least = int(found[1])
-        most = int(found[3]) if found[3] else None if found[2] else least
+        if max(len(found[1].lstrip("0")), len(found[3].lstrip("0"))) > 4:
+            raise reader.error("a repetition is out of bounds")
+        least = int(found[1].lstrip("0") or 0)
+        most = int(found[3].lstrip("0") or 0) if found[3] else None if found[2] else least
         if max(least, most or 0) > 1000 or (most is not None and most < least):
             raise reader.error("a repetition is out of bounds")
     reader.take_match(r"\?")
@@ -200,8 +172,7 @@ def _repeat(reader: _Reader, level: _Level, sign: str) -> None:
         raise reader.error("a repetition is repeated")
     piece = level.pieces.pop()
     size = len(piece)
-    if (size + 1) * max(least, most or 0) > LARGEST_PROGRAM:
-        raise reader.error("its repetitions make too many steps")
+    reader.charge((size + 2) * max(least, most or 0, 1))
     loop = (Instruction(go=(1, size + 2)), *piece, Instruction(go=(-size - 1,)))
     option = (Instruction(go=(1, size + 1)), *piece)
     times = [loop] if most is None else [option] * (most - least)
@@ -211,7 +182,7 @@ def _repeat(reader: _Reader, level: _Level, sign: str) -> None:
 _PERL = {
     "d": lambda letter: "0" <= letter <= "9",
     "s": lambda letter: letter in "\t\n\f\r ",
-    "w": _is_word,
+    "w": is_word,
 }
 _POSIX: dict[str, Test] = {
     "alnum": lambda letter: letter.isascii() and letter.isalnum(),
@@ -226,7 +197,7 @@ _POSIX: dict[str, Test] = {
     "punct": lambda letter: "!" <= letter <= "~" and not letter.isalnum(),
     "space": lambda letter: letter in "\t\n\v\f\r ",
     "upper": lambda letter: "A" <= letter <= "Z",
-    "word": _is_word,
+    "word": is_word,
     "xdigit": lambda letter: letter in "0123456789abcdefABCDEF",
 }
 _CONTROLS = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
@@ -283,7 +254,10 @@ def _literal(wanted: str) -> Test:
 def _escape(reader: _Reader) -> str | Test:
     """The character, or the class of characters, that an escape stands for."""
     if found := reader.take_match(r"x\{([0-9A-Fa-f]{1,6})\}|x([0-9A-Fa-f]{2})"):
-        return chr(int(found[1] or found[2], 16))
+        code = int(found[1] or found[2], 16)
+        if code > sys.maxunicode:
+            raise reader.error(f"there is no character {code:x}")
+        return chr(code)
     if found := reader.take_match(r"0[0-7]{0,2}|[1-7][0-7]{1,2}"):
         return chr(int(found[0], 8))
     if found := reader.take_match(r"([pP])(?:\{(\^?)(\w+)\}|(\w))"):

@@ -9,10 +9,10 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EvaluationError, InferenceError
+from sardonyx.ops.automaton import full_match
 from sardonyx.ops.fact import Fact, broadcast, tensor
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array
-from sardonyx.ops.regular import full_match
 
 
 def _each(function: Callable[..., Any], dtype: Any, *arrays: Array) -> Array:
@@ -139,7 +139,8 @@ class TfIdfVectorizer(Operator):
         places = dict(zip(pool_grams(pool or (), ngram_counts), ngram_indexes, strict=False))
         rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1] if x.ndim else 1)
         counts = np.zeros((len(rows), max(ngram_indexes, default=-1) + 1), np.float32)
-        lengths = range(min_gram_length, max_gram_length + 1)
+        longest = min(max_gram_length, len(ngram_counts), rows.shape[1])
+        lengths = range(min_gram_length, longest + 1)
         for row, found in zip(rows.tolist(), counts, strict=True):
             for gram in _runs(row, lengths, max_skip_count):
                 if gram in places:
@@ -161,6 +162,7 @@ def pool_grams(pool: tuple[Any, ...], starts: tuple[int, ...]) -> Iterator[tuple
 def _runs(row: list[Any], lengths: range, skips: int) -> Iterator[tuple[Any, ...]]:
     """All runs of tokens of these lengths, with up to so many tokens left out between two."""
     for length in lengths:
-        for step in range(1, 2 if length == 1 else skips + 2):
+        most = 1 if length == 1 else min(skips + 1, (len(row) - 1) // (length - 1))
+        for step in range(1, most + 1):
             for first in range(len(row) - step * (length - 1)):
                 yield tuple(row[first : first + step * (length - 1) + 1 : step])

@@ -136,8 +136,11 @@ class _Continued(Inference):
         """What nodes would make that inference refuses; of those with graphs only a run tells."""
         return {value for node in self.refused if not any(node.subgraphs) for value in node.outputs}
 
+    def _needs(self, node: Node) -> bool:
+        return any(value not in self._known for value in node.outputs) or any(node.subgraphs)
+
     def _node(self, node: Node) -> None:
-        if any(value not in self._known for value in node.outputs) or any(node.subgraphs):
+        if self._needs(node):
             super()._node(node)
         for graph in node.subgraphs:
             if any(value not in self.facts for part in graph.nodes for value in part.outputs):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sardonyx.errors import InferenceError, UnsupportedError
+from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.ops.infer import infer_facts
 from tests.ops.contrib_case import Draw, check, node_model, read, run_here, run_there
 
@@ -61,7 +61,7 @@ def test_how_to_find_tokens_must_be_said_once():
 
 def test_an_expression_that_is_not_understood_is_named():
     attributes = {"mark": 0, "mincharnum": 1, "pad_value": "", "tokenexp": r"\pL+("}
-    with pytest.raises(UnsupportedError, match="is not understood"):
+    with pytest.raises(EvaluationError, match="parenthesis is not closed"):
         run_here("Tokenizer", [texts("a")], attributes)
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from sardonyx.errors import EvaluationError
-from sardonyx.ops.regular import full_match
+from sardonyx.ops.automaton import full_match
 
 PATTERNS = [
     "", "a", "ab", "a|b", "a*", "a+b?", "(a|b)*", "(?:ab|a)(?:c|bcd)", "a{2}", "a{1,}", "a{0,2}b",

@@ -18,7 +18,7 @@ from sardonyx.compiler.forms import (
 )
 from sardonyx.compiler.kernels.nest import parallel_kernel
 from sardonyx.compiler.lowerings.request import Lowerings, Request
-from sardonyx.dims import Size, product, symbol
+from sardonyx.dims import Size, floor_divide, maximum, minimum, product, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.loops.build import constant as number
 from sardonyx.loops.nodes import (
@@ -45,6 +45,8 @@ from sardonyx.record import record
 
 INT64, FLOAT = DataType.INT64, DataType.FLOAT
 Ints = tuple[int, ...]
+FEW_SKIPS = 64
+"""With more skips than this, those that no row has room for are left out."""
 ROW, STEP, FIRST, AT, NEAR = (symbol(f"%{name}") for name in ("row", "step", "first", "at", "near"))
 """A row, how far apart a run's tokens lie (less 1), where it begins, and places in a table."""
 
@@ -90,7 +92,10 @@ class _Search:
             Guard(0, symbol("%found"), found),
         ]
         runs = Loop("%first", width - (STEP + 1) * (self.length - 1), tuple(body))
-        steps = skips + 1 if self.length > 1 else 1
+        steps: Size = skips + 1 if self.length > 1 else 1
+        if skips > FEW_SKIPS:
+            most = maximum(floor_divide(width - 1, max(self.length - 1, 1)), 0)
+            steps = minimum(steps, most) if self.length > 1 else 1
         return Register("at", INT64, (), 0), Loop("%step", steps, (runs,))
 
     def _halve(self, step: int, count: int) -> list[Statement]:
@@ -121,9 +126,11 @@ def token_counts(
     runs = dict(zip(pool_grams(pool_int64s or (), ngram_counts), ngram_indexes, strict=False))
     size, width = x.shape[-1], max(ngram_indexes) + 1
     tables: list[Form] = []
-    for length in range(max(min_gram_length, 1), max_gram_length + 1):
-        chosen = sorted(run for run in runs if len(run) == length)
-        if chosen:
+    by_length: dict[int, list[Ints]] = {}
+    for run in sorted(runs):
+        by_length.setdefault(len(run), []).append(run)
+    for length, chosen in sorted(by_length.items()):
+        if min_gram_length <= length <= max_gram_length:
             tables.append(constant(np.array(chosen, np.int64)))
             tables.append(constant(np.array([runs[run] for run in chosen], np.int64)))
 
