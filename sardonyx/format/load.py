@@ -6,6 +6,7 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any
 
+from sardonyx.boundary import public
 from sardonyx.errors import FormatError, UnsupportedError
 from sardonyx.format.fields import IR_VERSION, messages
 from sardonyx.format.files import DataFolder, FileReader, map_file, open_file, read_file, safe_path
@@ -22,6 +23,7 @@ Source = Any
 _log = getLogger("sardonyx")
 
 
+@public("reading the model")
 def load(
     source: Source,
     *,
@@ -63,6 +65,7 @@ def load(
     return model
 
 
+@public("reading the tensor")
 def load_tensor(source: Source, *, base_dir: str | os.PathLike[str] | None = None) -> Tensor:
     """Open a tensor stored by itself, as test data is.
 
@@ -76,6 +79,7 @@ def load_tensor(source: Source, *, base_dir: str | os.PathLike[str] | None = Non
     return read_tensor_bytes(content, name, DataFolder(folder).open)
 
 
+@public("reading the text")
 def load_text(text: str) -> Model:
     """A model from ONNX's textual syntax.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from sardonyx.boundary import public
 from sardonyx.errors import GraphError
 from sardonyx.graph.clone import Values, clone_graph, clone_value
 from sardonyx.graph.graph import Graph
@@ -10,6 +11,7 @@ from sardonyx.graph.names import Names
 from sardonyx.graph.node import Node, Value
 
 
+@public("inlining functions")
 def inline_functions(model: Model, wanted: Callable[[Function], bool] = lambda _: True) -> int:
     """Inline every call of the functions that `wanted` accepts; returns how many calls there were.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.boundary import public
 from sardonyx.dtypes import from_numpy
 from sardonyx.errors import (
     EvaluationError,
@@ -44,6 +45,7 @@ class Context:
     """Every value made so far that has a name, by name."""
 
 
+@public("running the model")
 def evaluate(
     model: Model, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None
 ) -> list[Any]:

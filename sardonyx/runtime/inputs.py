@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.boundary import public
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InputError
 from sardonyx.format.load import load_tensor
@@ -34,6 +35,7 @@ def required_inputs(model: Model) -> dict[str, Value]:
     return {value.name: value for value in model.graph.inputs if value not in constants}
 
 
+@public("making inputs")
 def make_inputs(
     model: Model,
     given: Mapping[str, Any] | None = None,
