@@ -6,11 +6,21 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any
 
-from sardonyx.boundary import public
+from sardonyx.boundary import callers_code, public
 from sardonyx.errors import FormatError, UnsupportedError
 from sardonyx.format.fields import IR_VERSION, messages
-from sardonyx.format.files import DataFolder, FileReader, map_file, open_file, read_file, safe_path
+from sardonyx.format.files import (
+    DataFolder,
+    FileReader,
+    map_file,
+    open_file,
+    open_private,
+    read_file,
+    safe_path,
+)
 from sardonyx.format.forms import Form, form_of
+from sardonyx.format.opened import OpenedFile
+from sardonyx.format.private import hold_private
 from sardonyx.format.read import read_model, read_tensor_bytes
 from sardonyx.format.storage import ExternalData
 from sardonyx.format.tags import wire_kind
@@ -47,10 +57,34 @@ def load(
     (21, 4)
     """
     path = _path(source)
-    read = reader or (map_file if mapped else read_file)
-    content = _open(path, reader, mapped) if path is not None else _content(source)
-    name = f"'{path}'" if path is not None else "the model"
+    read = _guarded(reader) if reader else map_file if mapped else read_file
+    if path is None:
+        content = _content(source)
+    else:
+        content = open_file(OpenedFile(path)) if read is map_file else read(path).cast("B")
     folder = Path(base_dir) if base_dir is not None else path.parent if path is not None else None
+    return _read(content, path, folder, DataFolder(folder, read), format, external_data)
+
+
+def load_opened(file: OpenedFile, *, external_data: bool = True) -> Model:
+    """The model in an open file as sessions hold it: what they compute with is in memory.
+
+    Weights of large files, and external data, are read when they are used, by calls that notice
+    when a file has changed since it was opened.
+    """
+    folder = file.path.parent
+    data = DataFolder(folder)
+    model = _read(open_private(file), file.path, folder, data, None, external_data)
+    hold_private(model)
+    file.require_unchanged()
+    return model
+
+
+def _read(
+    content: Any, path: Path | None, folder: Path | None, data: DataFolder,
+    format: str | None, external_data: bool,
+) -> Model:  # fmt: skip
+    name = f"'{path}'" if path is not None else "the model"
     form = form_of(format, path)
     if form is not Form.PROTOBUF:
         from sardonyx.format.forms import to_protobuf
@@ -58,7 +92,7 @@ def load(
         content = memoryview(to_protobuf(content[:], form, "ModelProto", name))
     if len(content) == 0:
         raise FormatError(f"{name} is empty", hint="the download or export did not finish")
-    model = read_model(content, name, DataFolder(folder, read).open)
+    model = read_model(content, name, data.open)
     _require_known(model, content, name)
     if external_data:
         _check_external(model, folder)
@@ -95,10 +129,14 @@ def _path(source: Source) -> Path | None:
     return Path(source) if isinstance(source, str | os.PathLike) else None
 
 
-def _open(path: Path, reader: FileReader | None, mapped: bool) -> Any:
-    if reader is not None:
-        return memoryview(reader(path)).cast("B")
-    return open_file(path) if mapped else read_file(path)
+def _guarded(reader: FileReader) -> Callable[[Path], memoryview]:
+    """A caller's reader, whose errors are the caller's."""
+
+    def read(path: Path) -> memoryview:
+        with callers_code():
+            return memoryview(reader(path))
+
+    return read
 
 
 def _content(source: Source) -> memoryview:
@@ -106,17 +144,24 @@ def _content(source: Source) -> memoryview:
         return memoryview(bytes(source) if isinstance(source, bytearray) else source).cast("B")
     serialize: Callable[[], bytes] | None = getattr(source, "SerializeToString", None)
     if serialize is not None:
-        return memoryview(serialize())
+        with callers_code():
+            return memoryview(serialize())
     read = getattr(source, "read", None)
     if read is None:
         raise FormatError(
             f"a model cannot be read from a {type(source).__name__}",
             hint="give a path, an open file, bytes, or a protobuf message",
         )
-    content = read()
+    with callers_code():
+        content = read()
     if isinstance(content, str):
         raise FormatError("the file is open in text mode", hint="open it with mode 'rb'")
-    return memoryview(content)
+    try:
+        return memoryview(content).cast("B")
+    except TypeError:
+        raise FormatError(
+            f"the file gave a {type(content).__name__}, not bytes", hint="open it with mode 'rb'"
+        ) from None
 
 
 def _require_known(model: Model, content: Buffer, name: str) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx.errors import ExternalDataError, InputError, UnsupportedError
-from sardonyx.format.load import load
+from sardonyx.format.load import load, load_opened
+from sardonyx.format.opened import OpenedFile
+from sardonyx.format.private import hold_private
 from sardonyx.format.save import save
 from sardonyx.format.storage import ExternalData
 from sardonyx.graph import Graph, Model, Tensor, TensorType, Type, Value
@@ -28,11 +30,15 @@ def load_model(source: Any, options: SessionOptions) -> Model:
                 "models in onnxruntime's own format cannot be read or written",
                 hint="use the ONNX file that the .ort file was made from",
             )
-    if isinstance(source, Model):
+    external = not (options.initializers or options.external_files)
+    if isinstance(source, OpenedFile):
+        model = load_opened(source, external_data=external)
+    elif isinstance(source, Model):
         model = clone_model(source)
+        hold_private(model)
     else:
-        replaced = bool(options.initializers or options.external_files)
-        model = load(source, external_data=not replaced)
+        model = load(source, external_data=external)
+        hold_private(model)
     if model.graph is None:
         raise InputError("the model has no graph", hint="the file is empty or damaged")
     return model

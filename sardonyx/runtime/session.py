@@ -73,7 +73,7 @@ class InferenceSession:
             self._options.add_session_config_entry(key, names)
         options = self._options
         options.log_what_has_no_effect()
-        self._source = ModelSource(source, lambda: read_model(source, options), options)
+        self._source = ModelSource(source, lambda given: read_model(given, options), options)
         self._open(provider_options)
         if options.optimized_model_filepath:
             write_optimized(self._model, options, self._catalog)
@@ -129,7 +129,7 @@ class InferenceSession:
     def __setstate__(self, state: dict[str, Any]) -> None:
         content = state["model"]
         self._options, self._wanted = state["options"], state["wanted"]
-        self._source = ModelSource(content, lambda: load(content), self._options)
+        self._source = ModelSource(content, load, self._options)
         self._operators, self._fallback = state["operators"], state["fallback"]
         self._open()
 
