@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from sardonyx.errors import ExternalDataError, SaveError
-from sardonyx.format.opened import OpenedFile, content_of, map_opened
+from sardonyx.errors import ChangedFileError, ExternalDataError, SaveError
+from sardonyx.format.opened import FileState, OpenedFile, content_of, file_state, map_opened
 from sardonyx.format.pages import let_go
 from sardonyx.format.wire import Buffer
 
@@ -87,12 +87,20 @@ class DataFolder:
         self._folder = folder
         self._read = read
         self._files: dict[str, Buffer] = {}
+        self._states: dict[str, FileState] = {}
+
+    def size(self, location: str) -> int:
+        """The bytes of a file, which must not change from now on until it is opened."""
+        status = safe_path(self._folder, location).stat()
+        self._states[location] = file_state(status)
+        return status.st_size
 
     def open(self, location: str, offset: int, length: int | None) -> Buffer:
         """A slice of the file at `location`; refused unless inside the folder and the file."""
         content = self._files.get(location)
         if content is None:
             path = safe_path(self._folder, location)
+            self._require_known(location, path)
             content = self._files[location] = memoryview(self._read(path))
         size = len(content)
         end = size if length is None else offset + length
@@ -102,6 +110,15 @@ class DataFolder:
                 hint="the data file is cut short or belongs to another model; fetch it again",
             )
         return content_of(content[offset:end])
+
+    def _require_known(self, location: str, path: Path) -> None:
+        seen = self._states.get(location)
+        if seen is not None and file_state(path.stat()) != seen:
+            raise ChangedFileError(
+                f"the external data '{location}' changed since the model was opened",
+                where=str(path),
+                hint="open the model again",
+            )
 
 
 def safe_path(folder: Path | None, location: str) -> Path:

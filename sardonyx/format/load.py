@@ -16,7 +16,6 @@ from sardonyx.format.files import (
     open_file,
     open_private,
     read_file,
-    safe_path,
 )
 from sardonyx.format.forms import Form, form_of
 from sardonyx.format.opened import OpenedFile
@@ -63,7 +62,7 @@ def load(
     else:
         content = open_file(OpenedFile(path)) if read is map_file else read(path).cast("B")
     folder = Path(base_dir) if base_dir is not None else path.parent if path is not None else None
-    return _read(content, path, folder, DataFolder(folder, read), format, external_data)
+    return _read(content, path, DataFolder(folder, read), format, external_data)
 
 
 def load_opened(file: OpenedFile, *, external_data: bool = True) -> Model:
@@ -72,16 +71,15 @@ def load_opened(file: OpenedFile, *, external_data: bool = True) -> Model:
     Weights of large files, and external data, are read when they are used, by calls that notice
     when a file has changed since it was opened.
     """
-    folder = file.path.parent
-    data = DataFolder(folder)
-    model = _read(open_private(file), file.path, folder, data, None, external_data)
+    data = DataFolder(file.path.parent)
+    model = _read(open_private(file), file.path, data, None, external_data)
     hold_private(model)
     file.require_unchanged()
     return model
 
 
 def _read(
-    content: Any, path: Path | None, folder: Path | None, data: DataFolder,
+    content: Any, path: Path | None, data: DataFolder,
     format: str | None, external_data: bool,
 ) -> Model:  # fmt: skip
     name = f"'{path}'" if path is not None else "the model"
@@ -95,7 +93,7 @@ def _read(
     model = read_model(content, name, data.open)
     _require_known(model, content, name)
     if external_data:
-        _check_external(model, folder)
+        _check_external(model, data)
     return model
 
 
@@ -193,7 +191,7 @@ def find_unknown(buffer: Buffer, start: int, end: int, message: str) -> str:
     return ""
 
 
-def _check_external(model: Model, folder: Path | None) -> None:
+def _check_external(model: Model, folder: DataFolder) -> None:
     """Refuse unsafe, missing or short external data before anything uses it."""
     sizes: dict[str, int] = {}
     for tensor in model.tensors():
@@ -201,5 +199,5 @@ def _check_external(model: Model, folder: Path | None) -> None:
         if not isinstance(data, ExternalData):
             continue
         if data.location not in sizes:
-            sizes[data.location] = safe_path(folder, data.location).stat().st_size
+            sizes[data.location] = folder.size(data.location)
         data.require_inside(tensor, sizes[data.location])

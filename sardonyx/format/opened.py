@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sardonyx.errors import ChangedFileError, FormatError, OutOfMemoryError
 from sardonyx.format.wire import Buffer
 
+FileState = tuple[int, ...]
 _LINE = 64
 """What is read begins at a cache line, as kernels like it."""
 _MOST = 1 << 30
@@ -43,7 +44,7 @@ class OpenedFile:
             self.descriptor = -1
             raise FormatError(f"'{path}' is not a file", hint="give the path of a model file")
         self.size = status.st_size
-        self.state = _state(status)
+        self.state = file_state(status)
         self._lock = Lock()
 
     def __del__(self) -> None:
@@ -56,7 +57,7 @@ class OpenedFile:
         Another file of its name in its place is no change: this one is still there.
         """
         status = os.fstat(self.descriptor)
-        if _state(status) == self.state:
+        if file_state(status) == self.state:
             return
         size = status.st_size
         how = f"it had {self.size} bytes, now {size}" if size != self.size else "it was written to"
@@ -69,7 +70,7 @@ class OpenedFile:
     def is_at(self, path: Path) -> bool:
         """True where this file is the one at a path, and nobody wrote to it since."""
         try:
-            return _state(os.stat(path)) == self.state
+            return file_state(os.stat(path)) == self.state
         except OSError:
             return False
 
@@ -103,7 +104,8 @@ class OpenedFile:
         return len(content)
 
 
-def _state(status: os.stat_result) -> tuple[int, ...]:
+def file_state(status: os.stat_result) -> FileState:
+    """What is another where a file is another, or was written to."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 

@@ -13,6 +13,7 @@ from sardonyx.dims import broadcast as broadcast_sizes
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError
 from sardonyx.graph import Dimension, OptionalType, SequenceType, TensorType, Type
+from sardonyx.graph.tensor import HIGHEST_RANK
 from sardonyx.graph.types import element_text
 from sardonyx.record import entity
 
@@ -184,7 +185,10 @@ def _broadcast_axis(sizes: list[Size | None], shapes: list[Sizes]) -> Size | Non
 
 def require_sizes(fact: object) -> None:
     """Refuse sizes that no tensor has."""
-    for size in fact.shape or () if isinstance(fact, Fact) else ():
+    shape = fact.shape or () if isinstance(fact, Fact) else ()
+    if len(shape) > HIGHEST_RANK:
+        raise InferenceError(f"a result would have {len(shape)} dimensions, {HIGHEST_RANK} at most")
+    for size in shape:
         if isinstance(size, int) and not 0 <= size <= LARGEST_SIZE:
             raise InferenceError(f"a size would be {size}")
 

@@ -13,7 +13,7 @@ from sardonyx.format.save import save
 from sardonyx.format.storage import ExternalData
 from sardonyx.graph import Graph, Model, Tensor, TensorType, Type, Value
 from sardonyx.graph.clone import clone_model
-from sardonyx.graph.sort import sort_graph
+from sardonyx.graph.sort import require_made, sort_graph
 from sardonyx.ops.catalog import Catalog, canonical_domain
 from sardonyx.runtime.options import SessionOptions
 from sardonyx.runtime.values import plain
@@ -129,6 +129,7 @@ def _with_sizes(type_: Type | None, options: SessionOptions) -> Type | None:
 def forgive(model: Model, options: SessionOptions) -> None:
     """Mend what breaks a rule and yet has one meaning, with a notice; the checker reports it."""
     assert model.graph is not None
+    require_made(model.graph)
     _sort(model.graph, options)
     used = Counter(node.domain for graph in model.graphs() for node in graph.nodes)
     known = {canonical_domain(domain) for domain in model.opsets}

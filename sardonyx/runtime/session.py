@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.boundary import public, public_methods, raise_outward
-from sardonyx.errors import CancelledError, InputError, SardonyxError
+from sardonyx.errors import CancelledError, InputError, ResourceError, SardonyxError
 from sardonyx.format.load import load
 from sardonyx.format.save import to_bytes
 from sardonyx.graph import Model, Type
@@ -233,7 +233,12 @@ class InferenceSession:
                 results, problem = [], str(error)
             callback(results, user_data, problem)
 
-        threading.Thread(target=work, daemon=True).start()
+        try:
+            threading.Thread(target=work, daemon=True).start()
+        except RuntimeError as error:
+            raise ResourceError(
+                f"no thread is to be had: {error}", hint="call run, or allow more threads"
+            ) from None
 
     def io_binding(self) -> IOBinding:
         """Inputs and outputs bound to memory, for `run_with_iobinding`."""
