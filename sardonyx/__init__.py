@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sardonyx.dtypes import DataType
     from sardonyx.errors import (
         CancelledError,
+        ChangedFileError,
         CheckError,
         ConversionError,
         EvaluationError,
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
         GraphError,
         InferenceError,
         InputError,
+        InternalError,
+        OutOfMemoryError,
+        ResourceError,
         SardonyxError,
         SaveError,
         TensorError,
@@ -93,8 +97,9 @@ _HOMES = {
     "sardonyx.checker": "Finding check find_problems",
     "sardonyx.dtypes": "DataType",
     "sardonyx.errors": (
-        "CancelledError CheckError ConversionError EvaluationError ExternalDataError FormatError "
-        "GraphError InferenceError InputError SardonyxError SaveError TensorError UnsupportedError"
+        "CancelledError ChangedFileError CheckError ConversionError EvaluationError "
+        "ExternalDataError FormatError GraphError InferenceError InputError InternalError "
+        "OutOfMemoryError ResourceError SardonyxError SaveError TensorError UnsupportedError"
     ),
     "sardonyx.format.load": "load load_tensor load_text",
     "sardonyx.format.save": "save_tensor to_bytes to_text",
@@ -133,6 +138,7 @@ __all__ = [
     "AttributeType",
     "Builder",
     "CancelledError",
+    "ChangedFileError",
     "CheckError",
     "ConversionError",
     "DataType",
@@ -150,6 +156,7 @@ __all__ = [
     "InferenceError",
     "InferenceSession",
     "InputError",
+    "InternalError",
     "MapType",
     "Model",
     "ModelMetadata",
@@ -159,6 +166,8 @@ __all__ = [
     "Opsets",
     "OptionalType",
     "OrtValue",
+    "OutOfMemoryError",
+    "ResourceError",
     "RunOptions",
     "RunProfile",
     "SardonyxError",

@@ -3,6 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from sardonyx.boundary import public
 from sardonyx.errors import InputError
 from sardonyx.format import save as format_save
 from sardonyx.format.outline import outline
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from sardonyx.runtime.compiled import CompiledModel
 
 
+@public("compiling the model")
 def compile(
     model: Any,
     *,
@@ -46,6 +48,7 @@ def compile(
     return CompiledModel(opened, program)
 
 
+@public("writing the model")
 def save(
     model: Model,
     target: str | os.PathLike[str] | BinaryIO,
@@ -72,6 +75,7 @@ def save(
     format_save.save(fitted, target, **options)
 
 
+@public("listing the stages")
 def stage_names() -> list[str]:
     """The stages a model goes through from its file to machine code, in order.
 
@@ -83,6 +87,7 @@ def stage_names() -> list[str]:
     return [*(name for name, _ in STAGES), *COMPILED_STAGES]
 
 
+@public("showing the model")
 def text_after(model: Model, stage: str) -> str:
     """A model as text after one of `stage_names()`: ONNX's syntax first, then the compiler's own.
 

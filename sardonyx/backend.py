@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.boundary import public, public_methods
 from sardonyx.dtypes import from_numpy
 from sardonyx.errors import InputError, SardonyxError
 from sardonyx.format.load import load
@@ -56,6 +57,7 @@ class Outputs(tuple[Any, ...]):
         return self[name]
 
 
+@public_methods("running the model")
 class SardonyxBackendRep:
     """A model made ready to run, any number of times."""
 
@@ -80,6 +82,7 @@ class SardonyxBackendRep:
         return Outputs(self.output_names, results)
 
 
+@public("making the model ready")
 def prepare(
     model: Any, device: str = "CPU", provider: str = "reference", **kwargs: Any
 ) -> SardonyxBackendRep:
@@ -91,6 +94,7 @@ def prepare(
     return SardonyxBackendRep(Evaluator(loaded, seed=kwargs.get("seed")))
 
 
+@public("running the model")
 def run_model(
     model: Any, inputs: Any, device: str = "CPU", provider: str = "reference", **kwargs: Any
 ) -> Outputs:
@@ -98,6 +102,7 @@ def run_model(
     return prepare(model, device, provider, **kwargs).run(inputs)
 
 
+@public("running the node")
 def run_node(
     node: Any,
     inputs: Any,
@@ -152,6 +157,7 @@ def supports_device(device: str) -> bool:
     return device.partition(":")[0] == "CPU"
 
 
+@public("looking at the model")
 def is_compatible(model: Any, device: str = "CPU", **kwargs: Any) -> bool:
     """True where a model can be run: its operators, versions and device are all known."""
     if not supports_device(device):

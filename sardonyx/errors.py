@@ -106,3 +106,19 @@ class CancelledError(EvaluationError):
 
 class WorkLimitError(EvaluationError):
     """A run would take longer than its session allows."""
+
+
+class ResourceError(SardonyxError):
+    """The system did not give what was needed: memory, a thread, a file, a port."""
+
+
+class OutOfMemoryError(ResourceError, MemoryError):
+    """There is less memory than this needs; a `MemoryError` too."""
+
+
+class ChangedFileError(FormatError):
+    """A file is not what it was when it was opened: its numbers cannot be had any more."""
+
+
+class InternalError(SardonyxError):
+    """A defect of this package: something failed inside that no error was made for."""

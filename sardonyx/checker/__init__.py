@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sardonyx.boundary import public
 from sardonyx.checker.findings import Finding, check_error, errors_of
 from sardonyx.checker.structure import find_model_problems
 from sardonyx.format.load import load
@@ -11,6 +12,7 @@ from sardonyx.ops.catalog import Catalog
 __all__ = ["Finding", "check", "find_problems"]
 
 
+@public("checking the model")
 def check(
     model: Any, *, full: bool = False, catalog: Catalog | None = None, custom_domains: bool = True
 ) -> None:
@@ -37,6 +39,7 @@ def check(
         raise check_error(findings, opened.source)
 
 
+@public("checking the model")
 def find_problems(
     model: Any, full: bool = False, *, catalog: Catalog | None = None, custom_domains: bool = True
 ) -> list[Finding]:

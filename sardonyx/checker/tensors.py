@@ -89,15 +89,15 @@ def _filled(data: Data, kept: list[tuple[int, bytes | None]]) -> dict[int, Data]
     """The fields that hold elements: that of the tensor's data, and those kept beside it."""
     filled: dict[int, Data] = {}
     match data:
-        case RawData(buffer=buffer) if len(buffer):
+        case RawData(stored=stored) if len(stored):
             filled[RAW_DATA] = data
-        case PackedData(number=number, buffer=buffer) if len(buffer):
+        case PackedData(number=number, stored=stored) if len(stored):
             filled[number] = data
         case StringData():
             filled[STRING_DATA] = data
     strings = [content or b"" for number, content in kept if number == STRING_DATA]
     if strings:
-        filled[STRING_DATA] = StringData(lambda: strings, len(strings))
+        filled[STRING_DATA] = StringData(b"", lambda _: strings)
     for number, content in kept:
         if number in _FIELDS and number != STRING_DATA and content:
             filled[number] = RawData(content) if number == RAW_DATA else PackedData(number, content)
@@ -159,10 +159,10 @@ def _entries(data: Data, number: int) -> int:
     match data:
         case StringData(load=load):
             return len(load())
-        case RawData(buffer=buffer):
-            return len(buffer)
-        case PackedData(buffer=buffer) if number in _ENTRY_BYTES:
-            return len(buffer) // _ENTRY_BYTES[number]
+        case RawData(stored=stored):
+            return len(stored)
+        case PackedData(stored=stored) if number in _ENTRY_BYTES:
+            return len(stored) // _ENTRY_BYTES[number]
         case PackedData(buffer=buffer):
             return count_varints(buffer)
     return 0

@@ -6,11 +6,12 @@ Nothing but the standard library and typer is imported before a verb runs: help 
 import logging
 import traceback
 from collections import Counter
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from sardonyx.boundary import internal_error
 from sardonyx.errors import CheckError, SardonyxError
 
 
@@ -23,6 +24,12 @@ class Verbs(TyperGroup):
             args = ["-v", *(item for item in args if item != "-v")]
         return super().parse_args(ctx, args)
 
+    def _fail(self, error: BaseException, verbose: bool) -> NoReturn:
+        _complain("error", one_line(error))
+        if verbose:
+            traceback.print_exc()
+        raise typer.Exit(1) from None
+
     def invoke(self, ctx: Any) -> Any:
         """Run the verb."""
         verbose = bool(ctx.params.get("verbose"))
@@ -31,16 +38,17 @@ class Verbs(TyperGroup):
         except (SardonyxError, OSError, MemoryError) as error:
             if isinstance(error, BrokenPipeError):
                 raise
-            _complain("error", one_line(error))
-            if verbose:
-                traceback.print_exc()
-            raise typer.Exit(1) from None
+            self._fail(error, verbose)
         except KeyboardInterrupt:
             # Python remembers an interrupt inside an `exec` of text, such as those that make
             # dataclasses, until the next one, and would end by the signal in place of the code.
             exec("")
             _complain("error", "interrupted")
             raise typer.Exit(130) from None
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] in ("typer", "click"):
+                raise
+            self._fail(internal_error(error, "the command"), verbose)
         finally:
             for handler in logging.getLogger("sardonyx").handlers:
                 handler.flush()

@@ -20,7 +20,7 @@ from sardonyx.compiler.forks import HELD
 from sardonyx.compiler.image import Image, Wanted
 from sardonyx.compiler.image_file import read_image, write_image
 from sardonyx.compiler.private_folder import PrivateFolder
-from sardonyx.errors import FormatError
+from sardonyx.errors import ChangedFileError, FormatError
 from sardonyx.record import record
 
 DEFAULT_LIMIT = 2 << 30
@@ -144,8 +144,11 @@ class Cache:
                 freed += status.st_size
         return freed
 
-    def file_digest(self, path: Path, others: Callable[[], list[Path]]) -> str:
-        """The digest of a model's file and of the `others` that its weights lie in.
+    def digest_files(
+        self, path: Path, others: Callable[[], list[Path]]
+    ) -> tuple[str, dict[str, str]]:
+        """The digest of a model's file and of the `others` that its weights lie in, and the state
+        that each of them has.
 
         It is remembered for files that do not change: by place, size, times and inode.
         """
@@ -153,16 +156,21 @@ class Cache:
         name = f"{digest_parts([str(path.absolute())])}.digest"
         known = self._read_json(name) if usable else {}
         states = known.get("files", {})
-        if states and all(_file_state(item) == state for item, state in states.items()):
-            return str(known["digest"])
+        if states and all(file_state(item) == state for item, state in states.items()):
+            return str(known["digest"]), states
         files = [path, *others()]
-        states = {str(item.absolute()): _file_state(str(item)) for item in files}
-        digest = digest_parts([digest_file(item) for item in files])
+        states = {str(item.absolute()): file_state(str(item)) for item in files}
+        digest = digest_parts([_digest(item) for item in files])
+        if any(file_state(item) != state for item, state in states.items()):
+            raise ChangedFileError(
+                f"'{path}' or its weights change while they are read",
+                hint="open the model when it is complete",
+            )
         settled = all(time.time() - item.stat().st_mtime > SETTLED for item in files)
         if usable and settled:
             with suppress(OSError):
                 self._write_json(name, {"digest": digest, "files": states})
-        return digest
+        return digest, states
 
     def _keep(self, key: str, image: Image | Wanted) -> Image | Wanted:
         """Write an image; the one on disk, whose memory is shared, takes the place of the given."""
@@ -230,7 +238,8 @@ def _state(found: os.stat_result) -> str:
     return f"{_start_of_machine()} {_identity(found)}"
 
 
-def _file_state(path: str) -> str:
+def file_state(path: str) -> str:
+    """What is another whenever the file at a path, or its content, may be; nothing for none."""
     try:
         return _identity(os.stat(path))
     except OSError:
@@ -239,6 +248,13 @@ def _file_state(path: str) -> str:
 
 def _identity(found: os.stat_result) -> str:
     return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+
+
+def _digest(path: Path) -> str:
+    try:
+        return digest_file(path)
+    except OSError as error:
+        raise FormatError(f"cannot read '{path}': {error.strerror}", hint="check it") from None
 
 
 @cache

@@ -30,6 +30,7 @@ from sardonyx.dims import HIDDEN, Expression
 from sardonyx.format.save import to_bytes
 from sardonyx.graph import Graph, Model, Node, SparseTensorType, Type, Value
 from sardonyx.graph.clone import clone_node
+from sardonyx.graph.sort import require_made
 from sardonyx.loops.nodes import symbols
 from sardonyx.ops.catalog import Catalog
 from sardonyx.ops.evaluate import Evaluator
@@ -49,6 +50,7 @@ class Parts:
 def lower(model: Model, operators: Catalog) -> tuple[Evaluator, Lowered, dict[Value, Fact]]:
     """A model as forms."""
     evaluator = Evaluator(model, catalog=operators)
+    require_made(evaluator.graph)
     return evaluator, *lower_model(evaluator, operators)
 
 

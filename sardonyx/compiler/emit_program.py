@@ -16,6 +16,7 @@ from sardonyx.compiler.emit_pool import HOST, emit_pool
 from sardonyx.compiler.image import STOP
 from sardonyx.compiler.processors import MACHINE, available_processors
 from sardonyx.compiler.targets import Target
+from sardonyx.compiler.waiting import submit
 from sardonyx.loops import Kernel
 from sardonyx.loops.verify import verify
 
@@ -194,7 +195,4 @@ class Assembly:
         self._waiting.append((self._submit(compilation.run), compilation))
 
     def _submit(self, work: Callable[[], Made]) -> Future[Made]:
-        try:
-            return self._pool.submit(work)
-        except RuntimeError:  # the interpreter is about to end and starts no more threads
-            return Future()
+        return submit(self._pool, work)

@@ -21,7 +21,7 @@ import numpy as np
 from sardonyx.compiler.image import Image, Unmade, Wanted
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.dtypes import data_type, from_numpy
-from sardonyx.errors import FormatError
+from sardonyx.errors import FormatError, OutOfMemoryError
 from sardonyx.format.pages import let_go
 from sardonyx.record import record
 
@@ -79,7 +79,13 @@ def read_image(file: BinaryIO, *, trusted: bool) -> Image | Wanted:
     begin = len(MAGIC) + _LENGTHS.size
     if size < begin:
         raise _damaged("it is too short")
-    content = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
+    try:
+        content = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
+    except (OSError, MemoryError) as error:
+        raise OutOfMemoryError(
+            f"a compiled program of {size} bytes cannot be mapped: {error}",
+            hint="allow the process more address space (ulimit -v)",
+        ) from None
     if bytes(content[: len(MAGIC)]) != MAGIC:
         raise _damaged("it does not begin as an image does")
     length, constants, checksum = _LENGTHS.unpack(content[len(MAGIC) : begin])

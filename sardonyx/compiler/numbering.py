@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sardonyx.compiler.image import Unmade, aligned
 from sardonyx.compiler.kernels.reader import Packed
 from sardonyx.compiler.processors import available_processors
 from sardonyx.compiler.share import Family, family_text
+from sardonyx.compiler.waiting import submit
 from sardonyx.dims import Size, symbol
 from sardonyx.dtypes import from_numpy
 from sardonyx.graph import Value
@@ -119,12 +121,16 @@ def made_early(constants: Iterable[Any], room: int = EARLY) -> Iterator[Any]:
         for item in constants:
             if isinstance(item, Unmade) and item.nbytes <= room:
                 room -= item.nbytes
-                waiting.append(threads.submit(_made, item))
+                waiting.append((submit(threads, partial(_made, item)), item))
             else:
                 waiting.append(item)
         for item in waiting:
-            yield item.result() if isinstance(item, Future) else item
+            yield _result(*item) if isinstance(item, tuple) else item
 
 
 def _made(item: Unmade) -> NDArray[Any]:
     return aligned(item.make())
+
+
+def _result(future: Future[NDArray[Any]], item: Unmade) -> NDArray[Any]:
+    return _made(item) if future.cancel() else future.result()

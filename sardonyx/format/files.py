@@ -1,6 +1,5 @@
 """Files on disk: mapped for reading, replaced as a whole for writing."""
 
-import mmap
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
@@ -8,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from sardonyx.errors import ExternalDataError, FormatError, SaveError
+from sardonyx.errors import ChangedFileError, ExternalDataError, SaveError
+from sardonyx.format.opened import FileState, OpenedFile, content_of, file_state, map_opened
 from sardonyx.format.pages import let_go
 from sardonyx.format.wire import Buffer
 
@@ -21,21 +21,7 @@ FileReader = Callable[[Path], Buffer]
 
 def map_file(path: Path) -> memoryview:
     """A file's content without reading it: pages come in when they are touched."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except OSError as error:
-        raise FormatError(
-            f"cannot open '{path}': {error.strerror}", hint="check the path"
-        ) from None
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise FormatError(f"'{path}' is not a file", hint="give the path of a model file")
-        if status.st_size == 0:
-            return memoryview(b"")
-        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
-    finally:
-        os.close(descriptor)
+    return map_opened(OpenedFile(path))
 
 
 class LargeFile:
@@ -47,9 +33,9 @@ class LargeFile:
 
     WINDOW = 1 << 16
 
-    def __init__(self, path: Path) -> None:
-        self._mapped = map_file(path)
-        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - lives as long as this object
+    def __init__(self, file: OpenedFile) -> None:
+        self._mapped = map_opened(file)
+        self._file = file
         self._window = b""
         self._start = 0
 
@@ -63,12 +49,12 @@ class LargeFile:
                 return self._mapped[start:stop]
             if self._start <= start and stop <= self._start + len(self._window):
                 return self._window[start - self._start : stop - self._start]
-            return os.pread(self._file.fileno(), max(stop - start, 0), start)
+            return os.pread(self._file.descriptor, max(stop - start, 0), start)
         offset = key - self._start
         if not 0 <= offset < len(self._window):
             if not 0 <= key < len(self._mapped):
                 raise IndexError(key)
-            self._window, self._start = os.pread(self._file.fileno(), self.WINDOW, key), key
+            self._window, self._start = os.pread(self._file.descriptor, self.WINDOW, key), key
             offset = 0
         return self._window[offset]
 
@@ -77,15 +63,21 @@ LARGE = 16 << 20
 """From this size on a file is parsed through windows."""
 
 
-def open_file(path: Path) -> Any:
+def open_file(file: OpenedFile) -> Any:
     """A file's content for the parser: mapped, or through windows where it is large."""
-    content = map_file(path)
-    return content if len(content) < LARGE or not hasattr(os, "pread") else LargeFile(path)
+    return map_opened(file) if file.size < LARGE or not hasattr(os, "pread") else LargeFile(file)
+
+
+def open_private(file: OpenedFile) -> Any:
+    """A file's content for the parser, in memory; through windows where it is large."""
+    if file.size < LARGE or not hasattr(os, "pread"):
+        return file.read().data
+    return LargeFile(file)
 
 
 def read_file(path: Path) -> memoryview:
     """A file's content, copied into memory: safe against changes of the file afterwards."""
-    return memoryview(bytes(map_file(path)))
+    return OpenedFile(path).read().data
 
 
 class DataFolder:
@@ -95,12 +87,20 @@ class DataFolder:
         self._folder = folder
         self._read = read
         self._files: dict[str, Buffer] = {}
+        self._states: dict[str, FileState] = {}
+
+    def size(self, location: str) -> int:
+        """The bytes of a file, which must not change from now on until it is opened."""
+        status = safe_path(self._folder, location).stat()
+        self._states[location] = file_state(status)
+        return status.st_size
 
     def open(self, location: str, offset: int, length: int | None) -> Buffer:
         """A slice of the file at `location`; refused unless inside the folder and the file."""
         content = self._files.get(location)
         if content is None:
             path = safe_path(self._folder, location)
+            self._require_known(location, path)
             content = self._files[location] = memoryview(self._read(path))
         size = len(content)
         end = size if length is None else offset + length
@@ -109,7 +109,16 @@ class DataFolder:
                 f"external data wants bytes {offset} to {end} of '{location}', which has {size}",
                 hint="the data file is cut short or belongs to another model; fetch it again",
             )
-        return content[offset:end]
+        return content_of(content[offset:end])
+
+    def _require_known(self, location: str, path: Path) -> None:
+        seen = self._states.get(location)
+        if seen is not None and file_state(path.stat()) != seen:
+            raise ChangedFileError(
+                f"the external data '{location}' changed since the model was opened",
+                where=str(path),
+                hint="open the model again",
+            )
 
 
 def safe_path(folder: Path | None, location: str) -> Path:
@@ -129,7 +138,7 @@ def safe_path(folder: Path | None, location: str) -> Path:
         raise ExternalDataError(
             f"external data at '{location}' leaves the model's folder", hint=hint
         )
-    path = folder
+    path, mode = folder, 0
     for part in [part for part in parts if part not in ("", ".")]:
         path = path / part
         try:

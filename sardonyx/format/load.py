@@ -6,10 +6,20 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any
 
+from sardonyx.boundary import callers_code, public
 from sardonyx.errors import FormatError, UnsupportedError
 from sardonyx.format.fields import IR_VERSION, messages
-from sardonyx.format.files import DataFolder, FileReader, map_file, open_file, read_file, safe_path
+from sardonyx.format.files import (
+    DataFolder,
+    FileReader,
+    map_file,
+    open_file,
+    open_private,
+    read_file,
+)
 from sardonyx.format.forms import Form, form_of
+from sardonyx.format.opened import OpenedFile
+from sardonyx.format.private import hold_private
 from sardonyx.format.read import read_model, read_tensor_bytes
 from sardonyx.format.storage import ExternalData
 from sardonyx.format.tags import wire_kind
@@ -22,6 +32,7 @@ Source = Any
 _log = getLogger("sardonyx")
 
 
+@public("reading the model")
 def load(
     source: Source,
     *,
@@ -45,10 +56,33 @@ def load(
     (21, 4)
     """
     path = _path(source)
-    read = reader or (map_file if mapped else read_file)
-    content = _open(path, reader, mapped) if path is not None else _content(source)
-    name = f"'{path}'" if path is not None else "the model"
+    read = _guarded(reader) if reader else map_file if mapped else read_file
+    if path is None:
+        content = _content(source)
+    else:
+        content = open_file(OpenedFile(path)) if read is map_file else read(path).cast("B")
     folder = Path(base_dir) if base_dir is not None else path.parent if path is not None else None
+    return _read(content, path, DataFolder(folder, read), format, external_data)
+
+
+def load_opened(file: OpenedFile, *, external_data: bool = True) -> Model:
+    """The model in an open file as sessions hold it: what they compute with is in memory.
+
+    Weights of large files, and external data, are read when they are used, by calls that notice
+    when a file has changed since it was opened.
+    """
+    data = DataFolder(file.path.parent)
+    model = _read(open_private(file), file.path, data, None, external_data)
+    hold_private(model)
+    file.require_unchanged()
+    return model
+
+
+def _read(
+    content: Any, path: Path | None, data: DataFolder,
+    format: str | None, external_data: bool,
+) -> Model:  # fmt: skip
+    name = f"'{path}'" if path is not None else "the model"
     form = form_of(format, path)
     if form is not Form.PROTOBUF:
         from sardonyx.format.forms import to_protobuf
@@ -56,13 +90,14 @@ def load(
         content = memoryview(to_protobuf(content[:], form, "ModelProto", name))
     if len(content) == 0:
         raise FormatError(f"{name} is empty", hint="the download or export did not finish")
-    model = read_model(content, name, DataFolder(folder, read).open)
+    model = read_model(content, name, data.open)
     _require_known(model, content, name)
     if external_data:
-        _check_external(model, folder)
+        _check_external(model, data)
     return model
 
 
+@public("reading the tensor")
 def load_tensor(source: Source, *, base_dir: str | os.PathLike[str] | None = None) -> Tensor:
     """Open a tensor stored by itself, as test data is.
 
@@ -76,6 +111,7 @@ def load_tensor(source: Source, *, base_dir: str | os.PathLike[str] | None = Non
     return read_tensor_bytes(content, name, DataFolder(folder).open)
 
 
+@public("reading the text")
 def load_text(text: str) -> Model:
     """A model from ONNX's textual syntax.
 
@@ -91,10 +127,14 @@ def _path(source: Source) -> Path | None:
     return Path(source) if isinstance(source, str | os.PathLike) else None
 
 
-def _open(path: Path, reader: FileReader | None, mapped: bool) -> Any:
-    if reader is not None:
-        return memoryview(reader(path)).cast("B")
-    return open_file(path) if mapped else read_file(path)
+def _guarded(reader: FileReader) -> Callable[[Path], memoryview]:
+    """A caller's reader, whose errors are the caller's."""
+
+    def read(path: Path) -> memoryview:
+        with callers_code():
+            return memoryview(reader(path))
+
+    return read
 
 
 def _content(source: Source) -> memoryview:
@@ -102,17 +142,24 @@ def _content(source: Source) -> memoryview:
         return memoryview(bytes(source) if isinstance(source, bytearray) else source).cast("B")
     serialize: Callable[[], bytes] | None = getattr(source, "SerializeToString", None)
     if serialize is not None:
-        return memoryview(serialize())
+        with callers_code():
+            return memoryview(serialize())
     read = getattr(source, "read", None)
     if read is None:
         raise FormatError(
             f"a model cannot be read from a {type(source).__name__}",
             hint="give a path, an open file, bytes, or a protobuf message",
         )
-    content = read()
+    with callers_code():
+        content = read()
     if isinstance(content, str):
         raise FormatError("the file is open in text mode", hint="open it with mode 'rb'")
-    return memoryview(content)
+    try:
+        return memoryview(content).cast("B")
+    except TypeError:
+        raise FormatError(
+            f"the file gave a {type(content).__name__}, not bytes", hint="open it with mode 'rb'"
+        ) from None
 
 
 def _require_known(model: Model, content: Buffer, name: str) -> None:
@@ -144,7 +191,7 @@ def find_unknown(buffer: Buffer, start: int, end: int, message: str) -> str:
     return ""
 
 
-def _check_external(model: Model, folder: Path | None) -> None:
+def _check_external(model: Model, folder: DataFolder) -> None:
     """Refuse unsafe, missing or short external data before anything uses it."""
     sizes: dict[str, int] = {}
     for tensor in model.tensors():
@@ -152,5 +199,5 @@ def _check_external(model: Model, folder: Path | None) -> None:
         if not isinstance(data, ExternalData):
             continue
         if data.location not in sizes:
-            sizes[data.location] = safe_path(folder, data.location).stat().st_size
+            sizes[data.location] = folder.size(data.location)
         data.require_inside(tensor, sizes[data.location])

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.format.opened import FilePart
 from sardonyx.format.storage import ExternalData, RawData
 from sardonyx.format.wire import Buffer
 from sardonyx.graph import ArrayData, Tensor
@@ -52,8 +53,9 @@ def let_go_tensor(tensor: Tensor) -> None:
     """
     data = tensor.data
     if isinstance(data, RawData):
-        let_go(data.buffer)
+        if not isinstance(data.stored, FilePart):
+            let_go(data.stored)
     elif isinstance(data, ArrayData):
         let_go(data.values)
-    elif isinstance(data, ExternalData) and "checksum" not in dict(data.entries):
+    elif type(data) is ExternalData and "checksum" not in dict(data.entries):
         let_go(data.buffer(tensor))

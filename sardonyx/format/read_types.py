@@ -380,14 +380,18 @@ def _choose_data(
             keep += field_bytes(number << 3 | 2, bytes(joined))
     if parts.strings:
         if data is None:
-            data = StringData(lambda: read_strings(buffer, start, end), end - start)
+            data = StringData(buffer[start:end], _strings_of)
         else:
             for item in read_strings(buffer, start, end):
                 keep += field_bytes(TENSOR.string_data, item)
     return data or NoData(), bytes(keep)
 
 
-def read_strings(buffer: memoryview, start: int, end: int) -> list[bytes]:
+def _strings_of(message: Buffer) -> list[bytes]:
+    return read_strings(message, 0, len(message))
+
+
+def read_strings(buffer: Buffer, start: int, end: int) -> list[bytes]:
     """The strings of a TensorProto."""
     return [
         bytes(buffer[a:b])

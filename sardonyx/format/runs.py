@@ -7,6 +7,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.format.opened import Stored, content_of
 from sardonyx.format.pages import let_go
 from sardonyx.format.tags import ATTRIBUTE, packed
 from sardonyx.format.wire import Buffer, decode_varints, fields, read_varint
@@ -25,26 +26,32 @@ Position = tuple[int, Any, int, int]
 class Run:
     """Items in a run of fields, each with its tag of one byte."""
 
-    buffer: Buffer
+    stored: Stored
     count: int
     item: type[int] | type[float] | type[bytes]
 
+    @property
+    def buffer(self) -> Buffer:
+        """The fields' bytes."""
+        return content_of(self.stored)
+
     def array(self) -> NDArray[Any]:
         """All of them, decoded part by part."""
+        buffer = self.buffer
         if self.item is float:
-            narrow = _records(self.buffer)[:, 1:].copy().view("<f4")[:, 0]
+            narrow = _records(buffer)[:, 1:].copy().view("<f4")[:, 0]
             with np.errstate(invalid="ignore"):  # a NaN may be a signaling one
                 return narrow.astype(np.float64)
         found = np.empty(self.count, np.int64 if self.item is int else object)
         if self.item is bytes:
             known: dict[bytes, bytes] = {}
-            for place, (start, stop) in enumerate(_strings(self.buffer, 0, len(self.buffer))):
-                content = bytes(self.buffer[start:stop])
+            for place, (start, stop) in enumerate(_strings(buffer, 0, len(buffer))):
+                content = bytes(buffer[start:stop])
                 found[place] = known.setdefault(content, content)
             return found
         done = at = 0
         while done < self.count:
-            part = np.frombuffer(self.buffer[at : at + _PART], np.uint8)
+            part = np.frombuffer(buffer[at : at + _PART], np.uint8)
             ends = np.flatnonzero(part < 0x80)
             pairs = ends.size // 2
             stop = int(ends[2 * pairs - 1]) + 1
@@ -53,8 +60,9 @@ class Run:
         return found
 
     def __hash__(self) -> int:
-        found = crc32(self.buffer)
-        let_go(self.buffer)
+        buffer = self.buffer
+        found = crc32(buffer)
+        let_go(buffer)
         return found
 
 

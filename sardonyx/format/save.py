@@ -8,6 +8,7 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from sardonyx.boundary import public
 from sardonyx.dtypes import DataType
 from sardonyx.errors import SaveError
 from sardonyx.format.files import replacing, swap_in, write_pieces
@@ -43,6 +44,7 @@ class ExternalOptions:
     checksums: bool = False
 
 
+@public("writing the model")
 def save(
     model: Model,
     target: str | os.PathLike[str] | BinaryIO,
@@ -88,6 +90,7 @@ def save(
         write_pieces(staged, pieces)
 
 
+@public("writing the model")
 def to_bytes(model: Model) -> bytes:
     """A model as the bytes of one file.
 
@@ -99,6 +102,7 @@ def to_bytes(model: Model) -> bytes:
         return write_model(model).joined()
 
 
+@public("writing the text")
 def to_text(model: Model) -> str:
     """A model in ONNX's textual syntax, exact: `load_text` gives the same model back.
 
@@ -111,6 +115,7 @@ def to_text(model: Model) -> str:
     return from_protobuf(to_bytes(model), Form.ONNXTXT, "ModelProto")
 
 
+@public("writing the tensor")
 def save_tensor(tensor: Tensor, target: str | os.PathLike[str]) -> None:
     """Write a tensor by itself, as test data is.
 

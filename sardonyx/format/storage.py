@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sardonyx.dtypes import DataType, unpack
 from sardonyx.errors import ExternalDataError, FormatError, TensorError
+from sardonyx.format.opened import Stored, content_of
 from sardonyx.format.wire import Buffer, WireError, count_varints, decode_varints
 from sardonyx.graph import Tensor
 from sardonyx.record import record
@@ -36,7 +37,13 @@ _FIELD_NUMBERS = {
 class RawData:
     """Elements as little-endian bytes, those below a byte packed; usually in the mapped file."""
 
-    buffer: Buffer
+    stored: Stored
+    __match_args__ = ("buffer",)
+
+    @property
+    def buffer(self) -> Buffer:
+        """The bytes."""
+        return content_of(self.stored)
 
     def array(self, tensor: Tensor) -> NDArray[Any]:
         """A view of the bytes; elements below a byte are unpacked into an array of their own."""
@@ -44,7 +51,7 @@ class RawData:
 
     def nbytes(self, tensor: Tensor) -> int:
         """The number of bytes."""
-        return len(self.buffer)
+        return len(self.stored)
 
 
 @record
@@ -57,7 +64,13 @@ class PackedData:
     """Elements in one of the typed fields, as that field's packed encoding."""
 
     number: int
-    buffer: Buffer
+    stored: Stored
+    __match_args__ = ("number", "buffer")
+
+    @property
+    def buffer(self) -> Buffer:
+        """The encoding."""
+        return content_of(self.stored)
 
     def array(self, tensor: Tensor) -> NDArray[Any]:
         """The elements, decoded; floats and doubles are views."""
@@ -75,15 +88,19 @@ class PackedData:
 
     def nbytes(self, tensor: Tensor) -> int:
         """Bytes of the encoding."""
-        return len(self.buffer)
+        return len(self.stored)
 
 
 @record
 class StringData:
-    """Strings that are still in the tensor's message: `load` reads them."""
+    """Strings that are still in the tensor's message: `find` reads them out of it."""
 
-    load: Callable[[], list[bytes]] = field(compare=False)
-    size: int
+    stored: Stored
+    find: Callable[[Buffer], list[bytes]] = field(compare=False)
+
+    def load(self) -> list[bytes]:
+        """The strings."""
+        return self.find(content_of(self.stored))
 
     def array(self, tensor: Tensor) -> NDArray[Any]:
         """An array of text; bytes that are not UTF-8 are kept by surrogates."""
@@ -97,7 +114,7 @@ class StringData:
 
     def nbytes(self, tensor: Tensor) -> int:
         """Bytes of the encoding."""
-        return self.size
+        return len(self.stored)
 
 
 @record

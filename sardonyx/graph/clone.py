@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from sardonyx.boundary import public
 from sardonyx.graph.attribute import Attribute, AttributeType
 from sardonyx.graph.graph import Graph, QuantizationAnnotation
 from sardonyx.graph.model import Function, Model, Opsets, TrainingInfo
@@ -11,6 +12,7 @@ Values = dict[Value, Value]
 Attributes = Mapping[str, Attribute]
 
 
+@public("copying the model")
 def clone_model(model: Model, values: Values | None = None) -> Model:
     """A model of its own; immutable data (weights, types) is shared.
 

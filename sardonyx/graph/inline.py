@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from sardonyx.boundary import public
 from sardonyx.errors import GraphError
 from sardonyx.graph.calls import Functions, Growth, bound_attributes, call_key, called
 from sardonyx.graph.clone import Values, clone_graph, clone_value
@@ -24,6 +25,7 @@ Contents = tuple[int, Counter[str]]
 """How many nodes a function has, and how often these refer to each of its attributes."""
 
 
+@public("inlining functions")
 def inline_functions(
     model: Model,
     wanted: Callable[[Function], bool] = lambda _: True,

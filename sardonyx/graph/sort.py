@@ -2,7 +2,7 @@
 
 from sardonyx.errors import GraphError
 from sardonyx.graph.graph import Graph
-from sardonyx.graph.node import Node
+from sardonyx.graph.node import Node, Value
 
 
 def sort_graph(graph: Graph) -> bool:
@@ -23,6 +23,43 @@ def sort_graph(graph: Graph) -> bool:
             part.nodes.reorder(order)
             changed = True
     return changed
+
+
+def require_made(graph: Graph) -> None:
+    """Raise where a node or a graph's result reads what nothing makes, or two inputs share a name.
+
+    >>> graph = Graph("g")
+    >>> graph.outputs.append(graph.add("Neg", [Value("x")], ["y"]).output)
+    >>> require_made(graph)
+    Traceback (most recent call last):
+    sardonyx.errors.GraphError: 'x' is used but nothing makes it (at node of 'y' (Neg)); correct \
+the name, or make it an input
+    """
+    names: set[str] = set()
+    for value in graph.inputs:
+        if value.name in names:
+            raise GraphError(
+                f"two inputs are called '{value.name}'", hint="give each a name of its own"
+            )
+        names.add(value.name)
+    parts = list(graph.walk())
+    given = {value for part in parts for value in (*part.inputs, *part.initializers)}
+    inside = {node for part in parts for node in part.nodes}
+
+    def require(value: Value | None, where: str) -> None:
+        if value is not None and value not in given and value.producer not in inside:
+            raise GraphError(
+                f"'{value.name}' is used but nothing makes it",
+                where=where,
+                hint="correct the name, or make it an input",
+            )
+
+    for part in parts:
+        for node in part.nodes:
+            for read in node.inputs:
+                require(read, node.where())
+        for value in part.outputs:
+            require(value, f"the outputs of graph '{part.name}'")
 
 
 def dependencies(node: Node) -> list[Node]:

@@ -8,11 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sardonyx.dtypes import DataType, data_type, from_numpy
-from sardonyx.errors import TensorError
+from sardonyx.errors import OutOfMemoryError, TensorError
 from sardonyx.graph.types import TensorType, element_text, known_element
 
 LARGEST = 2**62
 """More elements than any machine holds: a product of dimensions beyond it is refused."""
+
+
+HIGHEST_RANK = 64
+"""Dimensions that NumPy's arrays can have."""
 
 
 class Data(Protocol):
@@ -123,6 +127,7 @@ class Tensor:
 
     def numpy(self) -> NDArray[Any]:
         """The elements as an array: a view into the mapped file where that is possible."""
+        require_array(self.name, self.shape)
         return self.data.array(self)
 
     def set(self, values: ArrayLike) -> None:
@@ -191,13 +196,20 @@ class SparseTensor:
             raise TensorError(f"sparse tensor '{self.name}' lacks its values or its indices")
         values, indices = self.values.numpy(), self.indices.numpy()
         size = Tensor.stored(self.name, self.shape, self.values.element, self.values.data).size
+        require_array(self.name, self.shape)
         flat = _flat_indices(indices, self.shape)
         if values.shape != flat.shape or (flat.size and not (0 <= flat.min() <= flat.max() < size)):
             raise TensorError(
                 f"sparse tensor '{self.name}' has {values.size} values and indices that do not fit "
                 f"the shape {list(self.shape)}"
             )
-        dense = np.zeros(size, values.dtype)
+        try:
+            dense = np.zeros(size, values.dtype)
+        except MemoryError as error:
+            raise OutOfMemoryError(
+                f"sparse tensor '{self.name}' of the shape {list(self.shape)} does not fit into "
+                f"memory: {error}"
+            ) from None
         dense[flat] = values
         return dense.reshape(self.shape)
 
@@ -209,6 +221,19 @@ class SparseTensor:
 
     def __repr__(self) -> str:
         return f"SparseTensor({self.name!r}, {self.type})"
+
+
+def require_array(name: str, shape: tuple[int, ...]) -> None:
+    """An error where NumPy has no array of a shape: empty ones have limits too."""
+    if len(shape) > HIGHEST_RANK:
+        raise TensorError(
+            f"tensor '{name}' has {len(shape)} dimensions", hint=f"at most {HIGHEST_RANK} work here"
+        )
+    if 0 in shape and math.prod(size for size in shape if size > 0) > LARGEST >> 4:
+        raise TensorError(
+            f"tensor '{name}' has the shape {list(shape)}: it is empty, but too large otherwise",
+            hint="the file is damaged or hostile",
+        )
 
 
 def _flat_indices(indices: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -9,9 +9,10 @@ from sardonyx.dims import Expression, Size, ceil_divide, maximum
 from sardonyx.dtypes import DataType, data_type
 from sardonyx.errors import ConversionError, InferenceError
 from sardonyx.graph import Node, Tensor, Value
+from sardonyx.ops.allocate import count_up
 from sardonyx.ops.build import Builder, constant_array
 from sardonyx.ops.element_type import cast_like, element_type
-from sardonyx.ops.fact import Fact, of_array, require_count, tensor, unknown
+from sardonyx.ops.fact import Fact, of_array, tensor, unknown
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array
 from sardonyx.ops.symbolic import settled
@@ -178,7 +179,7 @@ def _range(start: Array, limit: Array, delta: Array, stash_type: int) -> Array:
     count = _count(first, end, step)
     if not isinstance(count, int):
         raise InferenceError("the step of a range is zero")
-    return (first + np.arange(require_count(count)).astype(start.dtype) * step).astype(dtype)
+    return (first + count_up(count).astype(start.dtype) * step).astype(dtype)
 
 
 def _progression(build: Builder, start: Value, limit: Value, delta: Value) -> Value:

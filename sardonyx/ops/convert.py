@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from logging import getLogger
 from typing import Literal
 
+from sardonyx.boundary import public
 from sardonyx.errors import ConversionError, SardonyxError, UnlistedTypeError
 from sardonyx.graph import Graph, Model, Node, Opsets, Value
 from sardonyx.graph.clone import clone_model
@@ -35,6 +36,7 @@ class Blocker:
     of_type: bool
 
 
+@public("converting the model")
 def convert_opset(
     model: Model, version: int, domain: str = "", catalog: Catalog | None = None,
     *, types: TypeRule = "strict",

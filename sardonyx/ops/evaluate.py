@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.boundary import public
 from sardonyx.dtypes import from_numpy
 from sardonyx.errors import (
     EvaluationError,
     InferenceError,
     InputError,
+    OutOfMemoryError,
     SardonyxError,
     UnsupportedError,
 )
@@ -18,9 +20,10 @@ from sardonyx.graph import Graph, Model, Node, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.graph.inline import inline_functions
 from sardonyx.graph.sort import sort_graph
+from sardonyx.ops.allocate import require_bytes
 from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain, standard
 from sardonyx.ops.convert import upgrade_model
-from sardonyx.ops.fact import require_sizes, tensor
+from sardonyx.ops.fact import Fact, of_array, require_sizes, tensor
 from sardonyx.ops.feeds import check_input
 from sardonyx.ops.operator import as_outputs, attribute_values, takes_context
 from sardonyx.ops.tolerate import unite_constants
@@ -44,6 +47,7 @@ class Context:
     """Every value made so far that has a name, by name."""
 
 
+@public("running the model")
 def evaluate(
     model: Model, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None
 ) -> list[Any]:
@@ -170,6 +174,11 @@ class Evaluator:
             if error.where:
                 raise
             raise type(error)(error.what, where=node.where(), hint=error.hint) from error
+        except MemoryError as error:
+            raise OutOfMemoryError(
+                f"there is not enough memory: {error}", where=node.where(),
+                hint="use smaller inputs, or allow the process more memory",
+            ) from error  # fmt: skip
         except Exception as error:
             shapes = ", ".join(_describe(item) for item in arguments)
             raise EvaluationError(
@@ -187,17 +196,18 @@ class Evaluator:
         )
         if hook is None or not tensors:
             return
-        key = tuple([None if item is None else (item.dtype, item.shape) for item in arguments])
-        if self._fitting.get(node) == key:
+        key: tuple[Any, ...] = tuple(
+            [None if item is None else (item.dtype, item.shape) for item in arguments]
+        )
+        if self._fitting.get(node) == key or takes_context(hook):
             return
-        if not takes_context(hook):
-            facts = [None if item is None else tensor(from_numpy(item.dtype), item.shape)
-                     for item in arguments]  # fmt: skip
-            try:
-                for result in as_outputs(hook(*facts, **attributes)):
-                    require_sizes(result)
-            except InferenceError as error:
-                raise EvaluationError(error.what, hint=error.hint) from error
+        facts = [None if item is None else tensor(from_numpy(item.dtype), item.shape)
+                 for item in arguments]  # fmt: skip
+        if not _require_results(hook, facts, attributes):
+            known = [None if item is None else of_array(item) for item in arguments]
+            key = (*key, *[_content(fact) for fact in known])
+            if self._fitting.get(node) != key:
+                _require_results(hook, known, attributes)
         self._fitting[node] = key
 
     def _run_graph(
@@ -261,6 +271,28 @@ def _require_known_opsets(model: Model, operators: Catalog) -> None:
                 f"the model needs version {version} of '{domain or 'ai.onnx'}'",
                 hint=f"{newest} is the newest known here; update sardonyx, or export for {newest}",
             )
+
+
+def _require_results(hook: Any, facts: list[Any], attributes: dict[str, Any]) -> bool:
+    """An error where inference refuses, or results are too large; False where contents decide."""
+    told = True
+    try:
+        for result in as_outputs(hook(*facts, **attributes)):
+            require_sizes(result)
+            if not isinstance(result, Fact) or not result.is_tensor:
+                continue
+            sizes = [size for size in result.shape or () if isinstance(size, int)]
+            told &= result.shape is not None and len(sizes) == len(result.shape)
+            require_bytes(sizes, np.dtype(np.int8) if result.dtype is None else result.dtype.numpy)
+    except InferenceError as error:
+        raise EvaluationError(error.what, hint=error.hint) from error
+    return told
+
+
+def _content(fact: Any) -> bytes | None:
+    """What is known of an array's elements, to compare."""
+    value = None if fact is None else fact.value
+    return None if value is None or value.dtype == object else value.tobytes()
 
 
 def _accept(value: Value, given: Any) -> Any:

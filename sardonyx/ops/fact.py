@@ -19,8 +19,9 @@ from sardonyx.dims import (
 )
 from sardonyx.dims import broadcast as broadcast_sizes
 from sardonyx.dtypes import DataType
-from sardonyx.errors import EvaluationError, InferenceError
+from sardonyx.errors import InferenceError
 from sardonyx.graph import Dimension, OptionalType, SequenceType, TensorType, Type
+from sardonyx.graph.tensor import HIGHEST_RANK
 from sardonyx.graph.types import element_text
 from sardonyx.record import entity
 
@@ -34,8 +35,6 @@ LARGEST_VALUE = 1024
 """Constants with more elements than this are not followed through inference."""
 LARGEST_SIZE = 2**63 - 1
 """The largest size a type can declare."""
-MOST_ALONG = 1 << 46
-"""Elements along one axis beyond which nobody has memory."""
 ASSUMED: ContextVar[Assumptions | None] = ContextVar("ASSUMED", default=None)
 """Where hooks of operators note what they take for granted, while somebody listens."""
 
@@ -206,19 +205,12 @@ def _broadcast_axis(sizes: list[Size | None], shapes: list[Sizes]) -> Size | Non
 
 def require_sizes(fact: object) -> None:
     """Refuse sizes that no tensor has."""
-    for size in fact.shape or () if isinstance(fact, Fact) else ():
+    shape = fact.shape or () if isinstance(fact, Fact) else ()
+    if len(shape) > HIGHEST_RANK:
+        raise InferenceError(f"a result would have {len(shape)} dimensions, {HIGHEST_RANK} at most")
+    for size in shape:
         if isinstance(size, int) and not 0 <= size <= LARGEST_SIZE:
             raise InferenceError(f"a size would be {size}")
-
-
-def require_count(count: int) -> int:
-    """A number of elements along an axis, unless nobody has memory for so many.
-
-    NumPy counts wrong near the end of int64.
-    """
-    if count > MOST_ALONG:
-        raise EvaluationError(f"a dimension of size {count} is too large", hint="make it smaller")
-    return count
 
 
 def sizes_text(shape: Sizes) -> str:

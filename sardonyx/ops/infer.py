@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sardonyx.boundary import public
 from sardonyx.dims import HIDDEN, Expression, Size, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError, SardonyxError
@@ -41,6 +42,7 @@ class InferContext:
     """The facts of a subgraph's outputs, given facts of its inputs."""
 
 
+@public("inferring shapes")
 def infer_shapes(model: Model, *, strict: bool = False, catalog: Catalog | None = None) -> Model:
     """A copy of `model` with a type on every value that one could be inferred for.
 

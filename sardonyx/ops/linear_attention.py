@@ -9,6 +9,7 @@ from sardonyx.dims import Size, floor_divide
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.graph import Value
+from sardonyx.ops.allocate import repeat
 from sardonyx.ops.build import Builder
 from sardonyx.ops.element_type import cast_like
 from sardonyx.ops.fact import Fact, same_size, tensor
@@ -93,7 +94,7 @@ class LinearAttention(Operator):
                 kept = (k[time][..., None, :] @ state)[..., 0, :]
                 update = rates[time] * (update - kept)
             state = state + k[time][..., None] * update[..., None, :]
-            shared = np.repeat(state, group, axis=1)
+            shared = repeat(state, group, 1)
             output[time] = factor * (q[time][..., None, :] @ shared)[..., 0, :]
         packed = output.transpose(1, 0, 2, 3).reshape(batch, steps, q_num_heads * v.shape[3])
         return packed.astype(query.dtype), state.astype(query.dtype if past is None else past.dtype)

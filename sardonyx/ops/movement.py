@@ -7,6 +7,7 @@ from sardonyx.dims import Size, floor_divide
 from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError, InferenceError
 from sardonyx.graph import Node, TensorType, Value
+from sardonyx.ops.allocate import tile
 from sardonyx.ops.build import Builder
 from sardonyx.ops.early_opsets import known_rank
 from sardonyx.ops.element_type import constant_like
@@ -85,7 +86,7 @@ class Tile(Operator):
         return tensor(x.dtype, [None if a is None or b is None else a * b for a, b in pairs])
 
     def reference(x: Array, repeats: Array) -> Array:
-        return np.tile(x, repeats.tolist()) if x.ndim else x.copy()
+        return tile(x, repeats.tolist()) if x.ndim else x.copy()
 
     propagate = reference
 

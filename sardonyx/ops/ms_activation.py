@@ -7,6 +7,7 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EvaluationError, InferenceError
+from sardonyx.ops.allocate import repeat, tile
 from sardonyx.ops.evaluate import Context
 from sardonyx.ops.fact import Fact, tensor
 from sardonyx.ops.infer import InferContext
@@ -121,7 +122,7 @@ class BiasSoftmax(Operator):
         if rows % len(spread):
             raise EvaluationError(f"a bias of {len(spread)} rows does not cover {rows} rows")
         times = rows // len(spread)
-        spread = np.repeat(spread, times, 0) if is_inner_broadcast else np.tile(spread, (times, 1))
+        spread = repeat(spread, times, 0) if is_inner_broadcast else tile(spread, (times, 1))
         result = softmax(widen(data).reshape(rows, columns) + spread)
         return result.reshape(data.shape).astype(data.dtype)
 

@@ -10,6 +10,7 @@ from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EvaluationError
 from sardonyx.graph import Graph
+from sardonyx.ops.allocate import repeat
 from sardonyx.ops.evaluate import Context
 from sardonyx.ops.fact import Fact, tensor
 from sardonyx.ops.infer import InferContext
@@ -52,7 +53,7 @@ class Rules:
             result = np.where(self.vocab_mask.reshape(1, -1) == 0, LOWEST, result)
         if self.prefix_vocab_mask is not None and first:
             rows = len(result) // len(self.prefix_vocab_mask)
-            mask = np.repeat(self.prefix_vocab_mask, rows, 0)
+            mask = repeat(self.prefix_vocab_mask, rows, 0)
             result = np.where(mask == 0, LOWEST, result)
         if sequences.shape[1] < self.min_length:
             result[:, self.eos] = LOWEST

@@ -9,6 +9,7 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EvaluationError, UnsupportedError
 from sardonyx.graph import Graph, TensorType, Value
+from sardonyx.ops.allocate import repeat
 from sardonyx.ops.precision import Array
 
 Run = Callable[[Graph, Sequence[Any]], list[Any]]
@@ -38,7 +39,7 @@ class LanguageModel(ABC):
 
     def repeat(self, times: int) -> None:
         """Make each row so many equal ones."""
-        rows = np.repeat(np.arange(len(self.tokens)), times)
+        rows = repeat(np.arange(len(self.tokens)), times, 0)
         self.tokens = self.tokens[rows]
         self.reorder(rows)
 

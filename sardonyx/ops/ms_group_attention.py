@@ -8,6 +8,7 @@ import numpy as np
 
 from sardonyx.dims import maximum
 from sardonyx.errors import EvaluationError, InferenceError
+from sardonyx.ops.allocate import repeat
 from sardonyx.ops.fact import Fact, tensor
 from sardonyx.ops.infer import InferContext
 from sardonyx.ops.ms_arithmetic import over, plus, scalar, size_of, times
@@ -312,7 +313,7 @@ def _attend_row(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Attention of one sequence: N, S, H queries against the keys of fewer heads."""
     share = len(q) // len(k)
-    k, v = np.repeat(k, share, 0), np.repeat(v, share, 0)
+    k, v = repeat(k, share, 0), repeat(v, share, 0)
     scores = q @ k.swapaxes(-1, -2) * np.float32(step.scale)
     if step.softcap > 0:
         scores = np.float32(step.softcap) * np.tanh(scores / np.float32(step.softcap))

@@ -9,6 +9,7 @@ from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EvaluationError
 from sardonyx.graph import Node, TensorType
+from sardonyx.ops.allocate import repeat
 from sardonyx.ops.evaluate import Context
 from sardonyx.ops.fact import Fact, tensor
 from sardonyx.ops.infer import InferContext
@@ -206,7 +207,7 @@ def _decode(
             k = k.swapaxes(1, 2)[rows, at].swapaxes(1, 2)
             v = v.swapaxes(1, 2)[rows, at].swapaxes(1, 2)
     if attention_bias is not None and 1 < len(attention_bias) < len(q):
-        attention_bias = np.repeat(attention_bias, len(q) // len(attention_bias), 0)
+        attention_bias = repeat(attention_bias, len(q) // len(attention_bias), 0)
     total = score_bias(
         attention_bias,
         mask,

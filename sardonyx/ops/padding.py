@@ -10,10 +10,11 @@ from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Attribute, AttributeType, Node, Tensor, Value
+from sardonyx.ops.allocate import count_up
 from sardonyx.ops.build import Builder
 from sardonyx.ops.early_opsets import known_rank
 from sardonyx.ops.element_type import constant_like
-from sardonyx.ops.fact import Fact, axis_of, require_count, tensor, unknown
+from sardonyx.ops.fact import Fact, axis_of, tensor, unknown
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.parameters import drop_unused, to_attribute, to_input
 from sardonyx.ops.precision import Array
@@ -244,7 +245,7 @@ class CenterCropPad(Operator):
         for axis, size in zip(along, shape.tolist(), strict=True):
             excess = x.shape[axis] - size
             start = excess // 2 if excess >= 0 else -(-excess // 2)
-            places[axis] = np.arange(start, start + require_count(size))
+            places[axis] = start + count_up(size)
         return _surround(x, places, None)
 
     def function(build: Builder, x: Value, shape: Value, axes: tuple[int, ...] | None) -> Value:

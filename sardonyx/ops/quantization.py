@@ -10,6 +10,7 @@ from sardonyx.dims import ceil_divide
 from sardonyx.dtypes import DataType, data_type, from_numpy
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Node, Value
+from sardonyx.ops.allocate import repeat
 from sardonyx.ops.build import Builder
 from sardonyx.ops.cast import cast, cast_value
 from sardonyx.ops.early_opsets import known_rank, known_shape
@@ -31,7 +32,7 @@ def spread(scale: Array, shape: tuple[int, ...], axis: int, block_size: int) -> 
     """
     if block_size:
         axis = axis_of(axis, len(shape))
-        blocks = np.repeat(scale, block_size, axis)
+        blocks = repeat(scale, block_size, axis)
         return np.take(blocks, range(shape[axis]), axis)
     if scale.size == 1:
         return scale.reshape(())

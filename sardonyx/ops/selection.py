@@ -10,8 +10,9 @@ from sardonyx.dims import Size, product
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.graph import Node
+from sardonyx.ops.allocate import count_up
 from sardonyx.ops.build import Builder
-from sardonyx.ops.fact import Fact, axis_of, broadcast, require_count, tensor, unknown
+from sardonyx.ops.fact import Fact, axis_of, broadcast, tensor, unknown
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.parameters import count_from_front, to_attribute, to_input
 from sardonyx.ops.precision import Array, widen
@@ -115,7 +116,7 @@ class OneHot(Operator):
         whole = indices.astype(np.int64)
         place = axis_of(axis, indices.ndim + 1)
         hot = np.expand_dims(np.where(whole < 0, whole + size, whole), place)
-        steps = np.arange(require_count(size)).reshape((-1,) + (1,) * (indices.ndim - place))
+        steps = count_up(size).reshape((-1,) + (1,) * (indices.ndim - place))
         return np.where(hot == steps, values[1:2], values[0:1])
 
     def upgrade_9(node: Node, build: Builder) -> None:

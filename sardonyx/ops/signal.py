@@ -8,8 +8,9 @@ from sardonyx.dims import Expression, Size
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.graph import Node, Value
+from sardonyx.ops.allocate import count_up
 from sardonyx.ops.build import Builder
-from sardonyx.ops.fact import Fact, axis_of, require_count, tensor
+from sardonyx.ops.fact import Fact, axis_of, tensor
 from sardonyx.ops.operator import Operator, attribute_values
 from sardonyx.ops.precision import Array, narrow, widen
 from sardonyx.ops.signal_function import fourier, frames, mel_weights, weighted_cosines
@@ -211,8 +212,8 @@ class _Window(Operator):
 
 
 def _window(size: Array, periodic: int, output_datatype: int, weights: tuple[float, ...]) -> Array:
-    count = require_count(_number(size))
-    angles = np.arange(count) * (2 * np.pi / np.float64(count if periodic else count - 1))
+    count = _number(size)
+    angles = count_up(count) * (2 * np.pi / np.float64(count if periodic else count - 1))
     total = sum(weight * np.cos(angles * step) for step, weight in enumerate(weights))
     exact = np.float64 if output_datatype == DataType.DOUBLE else np.float32
     return narrow(narrow(total, np.dtype(exact)), DataType(output_datatype).numpy)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.boundary import public
 from sardonyx.errors import SardonyxError
 from sardonyx.graph import Model, Tensor
 from sardonyx.ops.evaluate import Evaluator
@@ -48,6 +49,7 @@ class ModelDiff:
         )
 
 
+@public("comparing the models")
 def diff(left: Model, right: Model, *, runs: int = 1) -> ModelDiff:
     """Compare two models: their operators and interfaces, their weights, and their results.
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
+from sardonyx.boundary import public
 from sardonyx.errors import GraphError
 from sardonyx.graph import Graph, Model, Node, Value
 from sardonyx.ops.infer import infer_shapes
 from sardonyx.ops.tolerate import unite_constants
 
 
+@public("extracting a model")
 def extract_model(model: Model, inputs: Sequence[str], outputs: Sequence[str]) -> Model:
     """A model of only what leads from `inputs` to `outputs`, values of the main graph by name.
 

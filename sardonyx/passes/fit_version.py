@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from sardonyx.boundary import public
 from sardonyx.dtypes import DataType
 from sardonyx.errors import SaveError
 from sardonyx.graph import (
@@ -61,6 +62,7 @@ _RELEASES: dict[str, dict[tuple[int, int], tuple[int, int, int]]] = {
 """The IR version, opset and ai.onnx.ml opset that each release reads at most."""
 
 
+@public("fitting the model to a release")
 def fit_version(model: Model, release: str) -> Model:
     """A copy of `model` that the given release reads, such as `"onnxruntime>=1.20"`.
 

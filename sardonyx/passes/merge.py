@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from sardonyx.boundary import public
 from sardonyx.errors import GraphError
 from sardonyx.graph import Graph, Model, SparseTensor, Value
 from sardonyx.graph.clone import clone_model
@@ -10,6 +11,7 @@ from sardonyx.ops.catalog import canonical_domain
 from sardonyx.ops.convert import convert_opset
 
 
+@public("merging the models")
 def merge_models(first: Model, second: Model, connections: Mapping[str, str]) -> Model:
     """One model that runs `first`, then `second` on its results.
 

@@ -5,6 +5,7 @@ from logging import getLogger
 import ml_dtypes
 import numpy as np
 
+from sardonyx.boundary import public
 from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError
 from sardonyx.graph import Graph, Model, Node, Tensor, TensorType, Value
@@ -21,6 +22,7 @@ _log = getLogger("sardonyx")
 _NARROW = {"float16": DataType.FLOAT16, "bfloat16": DataType.BFLOAT16}
 
 
+@public("converting floats")
 def convert_floats(model: Model, to: str) -> Model:
     """A copy that computes in "float16" or "bfloat16" where it computed in float32.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from sardonyx.boundary import public
 from sardonyx.errors import ConversionError, UnsupportedError
 from sardonyx.graph import Dimension, Model
 from sardonyx.ops.catalog import Catalog, standard
@@ -89,6 +90,7 @@ RAISED_OPSET = 24
 """The first opset that has every operator which passes put in the place of several others."""
 
 
+@public("simplifying the model")
 def simplify(
     model: Model,
     *,
@@ -137,6 +139,7 @@ def simplify(
     return small
 
 
+@public("optimizing the model")
 def optimize(
     model: Model, level: int = 2, *, options: Options | None = None, fusions: str = ""
 ) -> Model:

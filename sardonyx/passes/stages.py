@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from sardonyx.boundary import public
 from sardonyx.errors import InputError
 from sardonyx.graph import Model
 from sardonyx.graph.clone import clone_model
@@ -32,6 +33,7 @@ STAGES: tuple[tuple[str, Callable[[Model], Model]], ...] = (
 """The stages in order, each with what it does to the result of the one before."""
 
 
+@public("showing the model")
 def model_after(model: Model, stage: str) -> Model:
     """A copy of a model as it is after a stage and all before it.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sardonyx.boundary import public
 from sardonyx.dims import HIDDEN
 from sardonyx.dtypes import DataType
 from sardonyx.format.storage import ExternalData
@@ -76,6 +77,7 @@ class WeightStatistics:
     external: str
 
 
+@public("summarizing the model")
 def summarize(model: Model, sizes: Mapping[str, int] | None = None) -> Summary:
     """Describe a model. `sizes` gives dynamic dimensions a size for the estimate of its cost.
 

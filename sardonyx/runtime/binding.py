@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.boundary import public_methods
 from sardonyx.errors import InputError
 from sardonyx.runtime.values import OrtValue, element_kind, plain, require_cpu
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from sardonyx.runtime.session import InferenceSession
 
 
+@public_methods("binding values", plain=("requests", "rooms", "accept"))
 class IOBinding:
     """What a session's inputs and outputs are bound to.
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from logging import getLogger
 from pathlib import Path
 
 from sardonyx.compiler.cache import DEFAULT_LIMIT, Cache
@@ -16,6 +17,7 @@ LIMIT_ENTRY = "sardonyx.cache_limit"
 VARIABLE = "SARDONYX_CACHE"
 """Environment variable: a folder, or `off`."""
 OFF = "off"
+_log = getLogger("sardonyx")
 
 
 def open_cache(
@@ -36,7 +38,12 @@ def open_cache(
         raise InputError(
             f"the configuration entry {LIMIT_ENTRY} is '{limit}'", hint="give a number of bytes"
         )
-    return Cache(Path(said) if said else usual_folder(environment), int(limit))
+    try:
+        folder = Path(said) if said else usual_folder(environment)
+    except RuntimeError:
+        _log.warning("programs are not kept: there is no home folder; set %s to a folder", VARIABLE)
+        return None
+    return Cache(folder, int(limit))
 
 
 def usual_folder(environment: Mapping[str, str]) -> Path:

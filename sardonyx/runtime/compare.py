@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.boundary import public
 from sardonyx.errors import InputError
 from sardonyx.format.save import to_bytes
 from sardonyx.graph import Model, Node, Value
@@ -102,6 +103,7 @@ def _compare_arrays(name: str, ours: Any, theirs: Any, rtol: float, atol: float)
     return Difference(name, largest, largest / scale if scale else largest, agrees)
 
 
+@public("comparing runs")
 def bisect(
     first: Model,
     second: Model | OpenSession,
@@ -161,6 +163,7 @@ def _compare_lists(
     )
 
 
+@public("comparing runs")
 def compare_runs(
     model: Model,
     feeds: Mapping[str, Any],

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from sardonyx.boundary import public_methods, raise_outward
 from sardonyx.compiler.program import Program
 from sardonyx.compiler.specialize import Specialized
-from sardonyx.errors import InputError
+from sardonyx.errors import InputError, SardonyxError
 from sardonyx.graph import Model
 from sardonyx.runtime.feeds import constants_of, identities, make_ready, own
 
 
+@public_methods("running the model", plain=("__call__",))
 class CompiledModel:
     """Native code of a model, called with its inputs by position or by name.
 
@@ -40,7 +42,13 @@ class CompiledModel:
             for name, item in (given | named).items()
         }
         taken = identities(feeds.values())
-        results = tuple(own(item, taken, self._constants) for item in self._program.run(feeds))
+        try:
+            made = self._program.run(feeds)
+        except SardonyxError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as `public` does, without a call
+            raise_outward(error, "running the model")
+        results = tuple(own(item, taken, self._constants) for item in made)
         return results[0] if len(results) == 1 else results
 
     def __repr__(self) -> str:

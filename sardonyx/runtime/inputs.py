@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.boundary import public
 from sardonyx.dtypes import DataType
-from sardonyx.errors import InputError
+from sardonyx.errors import InputError, SardonyxError
 from sardonyx.format.load import load_tensor
 from sardonyx.graph import MapType, Model, OptionalType, SequenceType, TensorType, Type, Value
+from sardonyx.graph.tensor import require_array
+from sardonyx.ops.allocate import require_bytes
 
 FILLS = ("random", "zeros", "ones")
 """The ways in which inputs are made up."""
@@ -34,6 +37,7 @@ def required_inputs(model: Model) -> dict[str, Value]:
     return {value.name: value for value in model.graph.inputs if value not in constants}
 
 
+@public("making inputs")
 def make_inputs(
     model: Model,
     given: Mapping[str, Any] | None = None,
@@ -93,6 +97,11 @@ def make_up(
         _chosen_size(size, f"{value.name}[{axis}]", dims)
         for axis, size in enumerate(kind.shape or ())
     ]
+    try:
+        require_array(value.name, tuple(shape))
+        require_bytes(shape, np.dtype(np.float64))
+    except SardonyxError as error:
+        raise InputError(f"the input '{value.name}' cannot be made up: {error.what}") from None
     if kind.element == DataType.STRING:
         return np.full(shape, "text", object)
     if how != "random":

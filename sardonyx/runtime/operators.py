@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.boundary import public
 from sardonyx.errors import EvaluationError, UnsupportedError
 from sardonyx.graph import AttributeType
 from sardonyx.ops.fact import Fact, of_array
@@ -20,6 +21,7 @@ C_SIGNATURE = ctypes.CFUNCTYPE(
 """What `c_operator` calls; see there."""
 
 
+@public("making an operator")
 def custom_operator(
     signature: str, *, name: str = "", domain: str = "custom", infer: Hook | None = None,
     lower: Hook | None = None, random: bool = False,
@@ -59,6 +61,7 @@ def custom_operator(
     return make
 
 
+@public("making an operator")
 def c_operator(
     signature: str, function: Any, *, name: str, infer: Hook, domain: str = "custom",
     lower: Hook | None = None,

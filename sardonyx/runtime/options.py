@@ -6,6 +6,7 @@ from enum import Enum, IntEnum
 from logging import DEBUG, INFO, getLogger
 from typing import Any
 
+from sardonyx.boundary import public_methods
 from sardonyx.compiler.stop import Stop
 from sardonyx.errors import InputError
 from sardonyx.ops.operator import Operator
@@ -40,6 +41,7 @@ class ExecutionOrder(Enum):
     MEMORY_EFFICIENT = 2
 
 
+@public_methods("setting options", plain=("__init__",))
 class _Entries:
     """Configuration entries by key, and a log of one's own severity."""
 
@@ -95,6 +97,7 @@ KNOWN_ENTRIES = frozenset({
 """Configuration entries that change something."""
 
 
+@public_methods("setting options")
 class SessionOptions(_Entries):
     """How a session is made: every field and method of onnxruntime's class.
 
@@ -241,6 +244,7 @@ class SessionOptions(_Entries):
             self.say(INFO, "the configuration entry %s has no effect", key)
 
 
+@public_methods("setting options")
 class RunOptions(_Entries):
     """Options of one run. `terminate = True`, also set while it goes on, ends it with an error.
 

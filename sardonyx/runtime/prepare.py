@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx.errors import ExternalDataError, InputError, UnsupportedError
-from sardonyx.format.load import load
+from sardonyx.format.load import load, load_opened
+from sardonyx.format.opened import OpenedFile
+from sardonyx.format.private import hold_private
 from sardonyx.format.save import save
 from sardonyx.format.storage import ExternalData
 from sardonyx.graph import Graph, Model, Tensor, TensorType, Type, Value
 from sardonyx.graph.clone import clone_model
-from sardonyx.graph.sort import sort_graph
+from sardonyx.graph.sort import require_made, sort_graph
 from sardonyx.ops.catalog import Catalog, canonical_domain
 from sardonyx.runtime.options import SessionOptions
 from sardonyx.runtime.values import plain
@@ -28,11 +30,15 @@ def load_model(source: Any, options: SessionOptions) -> Model:
                 "models in onnxruntime's own format cannot be read or written",
                 hint="use the ONNX file that the .ort file was made from",
             )
-    if isinstance(source, Model):
+    external = not (options.initializers or options.external_files)
+    if isinstance(source, OpenedFile):
+        model = load_opened(source, external_data=external)
+    elif isinstance(source, Model):
         model = clone_model(source)
+        hold_private(model)
     else:
-        replaced = bool(options.initializers or options.external_files)
-        model = load(source, external_data=not replaced)
+        model = load(source, external_data=external)
+        hold_private(model)
     if model.graph is None:
         raise InputError("the model has no graph", hint="the file is empty or damaged")
     return model
@@ -123,6 +129,7 @@ def _with_sizes(type_: Type | None, options: SessionOptions) -> Type | None:
 def forgive(model: Model, options: SessionOptions) -> None:
     """Mend what breaks a rule and yet has one meaning, with a notice; the checker reports it."""
     assert model.graph is not None
+    require_made(model.graph)
     _sort(model.graph, options)
     used = Counter(node.domain for graph in model.graphs() for node in graph.nodes)
     known = {canonical_domain(domain) for domain in model.opsets}

@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging import INFO
 from typing import Any
 
@@ -34,12 +34,14 @@ def signs_of_life(what: str, options: SessionOptions, patience: float = PATIENCE
             options.say(INFO, "%s takes a while", what)
 
     teller = threading.Thread(target=wait, daemon=True, name="sardonyx-progress")
-    teller.start()
+    with suppress(RuntimeError):  # no thread is to be had: then nobody tells
+        teller.start()
     try:
         yield
     finally:
         done.set()
-        teller.join()
+        if teller.ident is not None:
+            teller.join()
         seconds = time.perf_counter() - start
         if seconds >= patience:
             options.say(INFO, "%s took %.1f seconds", what, seconds)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from sardonyx.compiler.program import Program, Settings
 from sardonyx.compiler.specialize import Specialized
 from sardonyx.errors import InputError, UnsupportedError
+from sardonyx.format.private import keep_in_memory
 from sardonyx.graph import Graph, Model, SparseTensorType, Value
 from sardonyx.graph.clone import clone_model
 from sardonyx.ops.catalog import Catalog
@@ -91,7 +92,8 @@ class ReferenceRunner:
 
         self._evaluator = Evaluator(source.model, catalog=catalog, seed=PROCESS.seed)
         self.model, self.graph = self._evaluator.model, self._evaluator.graph
-        self.constants = constants_of(source.model)
+        keep_in_memory(self.model)
+        self.constants = constants_of(source.model) | constants_of(self.model)
         self.sparse = sparse_names(self.graph.outputs)
 
     def run(

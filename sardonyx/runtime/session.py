@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from logging import INFO
@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.boundary import public, public_methods, raise_outward
 from sardonyx.compiler.stop import Stop
-from sardonyx.errors import CancelledError, InputError, SardonyxError
+from sardonyx.errors import CancelledError, InputError, ResourceError, SardonyxError
 from sardonyx.format.load import load
 from sardonyx.format.save import to_bytes
 from sardonyx.graph import Model, Type
@@ -32,6 +33,7 @@ from sardonyx.runtime.values import OrtValue
 from sardonyx.runtime.watching import Event, Watcher
 
 
+@public_methods("using the session", plain=("__init__", "run", "run_with_iobinding"))
 class InferenceSession:
     """A model made ready to run; any number of threads may run it at once.
 
@@ -47,6 +49,7 @@ class InferenceSession:
     (2, 10)
     """
 
+    @public("making the session")
     def __init__(
         self,
         source: Any,
@@ -72,7 +75,7 @@ class InferenceSession:
             self._options.add_session_config_entry(key, names)
         options = self._options
         options.log_what_has_no_effect()
-        self._source = ModelSource(source, lambda: read_model(source, options), options)
+        self._source = ModelSource(source, lambda given: read_model(given, options), options)
         self._open(provider_options)
         if options.optimized_model_filepath:
             write_optimized(self._model, options, self._catalog)
@@ -128,7 +131,7 @@ class InferenceSession:
     def __setstate__(self, state: dict[str, Any]) -> None:
         content = state["model"]
         self._options, self._wanted = state["options"], state["wanted"]
-        self._source = ModelSource(content, lambda: load(content), self._options)
+        self._source = ModelSource(content, load, self._options)
         self._operators, self._fallback = state["operators"], state["fallback"]
         self._open()
 
@@ -153,20 +156,26 @@ class InferenceSession:
         >>> inner["Gemm_1"].shape
         (1, 10)
         """
-        if run_options is None and intermediates is None and self._recording is None:
-            fresh = self._runner.run_again(output_names, input_feed)
-            if fresh is not None:
-                return fresh
-        given = input_feed if run_options is None else run_options.with_adapters(input_feed)
-        feeds = self._ready(given)
-        names = list(output_names) if output_names else None
-        if intermediates is not None:
+        try:
+            if run_options is None and intermediates is None and self._recording is None:
+                fresh = self._runner.run_again(output_names, input_feed)
+                if fresh is not None:
+                    return fresh
+            given = input_feed if run_options is None else run_options.with_adapters(input_feed)
+            feeds = self._ready(given)
+            names = list(output_names) if output_names else None
+            if intermediates is None:
+                return self._run(names, feeds, run_options)
             taken = identities(feeds.values())
             results, kept = self._runner.collect(names, feeds, _pattern(intermediates))
             constants = self._runner.constants
             kept = {name: own(item, taken, constants) for name, item in kept.items()}
             return self._finish(names, results, taken), kept
-        return self._run(names, feeds, run_options)
+        except SardonyxError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as `public` does, without a call
+            _require_arguments(output_names, input_feed)
+            raise_outward(error, "running the model")
 
     def _run(
         self, names: list[str] | None, feeds: dict[str, Any], options: RunOptions | None,
@@ -226,7 +235,12 @@ class InferenceSession:
                 results, problem = [], str(error)
             callback(results, user_data, problem)
 
-        threading.Thread(target=work, daemon=True).start()
+        try:
+            threading.Thread(target=work, daemon=True).start()
+        except RuntimeError as error:
+            raise ResourceError(
+                f"no thread is to be had: {error}", hint="call run, or allow more threads"
+            ) from None
 
     def io_binding(self) -> IOBinding:
         """Inputs and outputs bound to memory, for `run_with_iobinding`."""
@@ -239,14 +253,19 @@ class InferenceSession:
 
         They are computed there, unless that memory is of another type or shape or is read too.
         """
-        names, given = iobinding.requests()
-        rooms, results = iobinding.rooms(), None
-        if run_options is None and self._recording is None:
-            results = self._runner.run_again(names, given, rooms)
-        if results is None:
-            feeds = given if run_options is None else run_options.with_adapters(given)
-            results = self._run(names or None, self._ready(feeds), run_options, rooms)
-        iobinding.accept(results)
+        try:
+            names, given = iobinding.requests()
+            rooms, results = iobinding.rooms(), None
+            if run_options is None and self._recording is None:
+                results = self._runner.run_again(names, given, rooms)
+            if results is None:
+                feeds = given if run_options is None else run_options.with_adapters(given)
+                results = self._run(names or None, self._ready(feeds), run_options, rooms)
+            iobinding.accept(results)
+        except SardonyxError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as `public` does, without a call
+            raise_outward(error, "running the model")
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs to feed: those that no constant stands for."""
@@ -362,3 +381,19 @@ def _pattern(text: str) -> re.Pattern[str]:
         raise InputError(
             f"'{text}' is no regular expression: {error}", hint="'.*' matches every name"
         ) from None
+
+
+def _require_arguments(output_names: Any, input_feed: Any) -> None:
+    """An error where what a run was called with is of another kind than it must be."""
+    if not isinstance(input_feed, Mapping):
+        raise InputError(
+            f"what is fed is a {type(input_feed).__name__}", hint="feed a dict: name -> array"
+        )
+    asked = output_names if isinstance(output_names, Iterable) else [output_names or ""]
+    if isinstance(asked, str) or not all(isinstance(name, str) for name in asked):
+        raise InputError(
+            f"the outputs asked for are {output_names!r}", hint="give a list of names, or None"
+        )
+    wrong = next((name for name in input_feed if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise InputError(f"an input is called {wrong!r}", hint="inputs are known by names")

@@ -9,48 +9,75 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.compiler.cache import Cache
+from sardonyx.compiler.cache import Cache, file_state
 from sardonyx.compiler.digest import digest_model, digest_parts
+from sardonyx.errors import ChangedFileError
 from sardonyx.format.files import safe_path
+from sardonyx.format.opened import OpenedFile
 from sardonyx.format.storage import ExternalData
 from sardonyx.graph import Model
 from sardonyx.runtime.options import SessionOptions
 from sardonyx.runtime.prepare import optimization
 from sardonyx.runtime.values import plain
 
+_ATTEMPTS = 3
+"""How often a file that is being replaced is opened, before that is an error."""
+
 
 class ModelSource:
-    """Where a model comes from: `read` makes it from `given`, a path, bytes or anything else."""
+    """Where a model comes from: `read` makes it from `given`, a path, bytes or anything else.
 
-    def __init__(self, given: Any, read: Callable[[], Model], options: SessionOptions) -> None:
-        self._given = given
+    A file is opened at once and stays open: whatever lies at its path later, the model is the one
+    that was there, or there is an error.
+    """
+
+    def __init__(self, given: Any, read: Callable[[Any], Model], options: SessionOptions) -> None:
+        self._path = Path(given) if isinstance(given, str | os.PathLike) else None
+        self._given = given if self._path is None else OpenedFile(self._path)
         self._read = read
         self._options = options
+        self._states: dict[str, str] = {}
+        """Each file as it was when the model's identity was found."""
 
     @cached_property
     def model(self) -> Model:
         """The model, as the options want it."""
-        return self._read()
+        model = self._read(self._given)
+        for path, state in self._states.items():
+            if Path(path) != self._path and file_state(path) != state:
+                raise ChangedFileError(
+                    f"'{path}' changed while the model was opened", hint="open the model again"
+                )
+        return model
 
     def identity(self, cache: Cache) -> str:
         """What stands for the model in a cache: its whole content, and the options that change it.
 
         >>> import tempfile
         >>> import sardonyx as sx
-        >>> path = "examples/digits.onnx"
-        >>> source = ModelSource(path, lambda: sx.load(path), SessionOptions())
+        >>> source = ModelSource("examples/digits.onnx", lambda file: None, SessionOptions())
         >>> len(source.identity(Cache(Path(tempfile.mkdtemp()))))
         64
         """
         return digest_parts([self._content(cache), *_changes(self._options)])
 
     def _content(self, cache: Cache) -> str:
-        if isinstance(self._given, str | os.PathLike) and Path(self._given).is_file():
-            path = Path(self._given)
-            return path.suffix + cache.file_digest(path, lambda: self._other_files(path.parent))
+        if self._path is not None:
+            return self._path.suffix + self._file_content(self._path, cache)
         if isinstance(self._given, bytes):
             return hashlib.sha256(self._given).hexdigest()
         return digest_model(self.model)
+
+    def _file_content(self, path: Path, cache: Cache) -> str:
+        """The digest of the files; of those that are open, though others may be put there."""
+        for _ in range(_ATTEMPTS):
+            digest, states = cache.digest_files(path, lambda: self._other_files(path.parent))
+            if self._given.is_at(path):
+                self._states = states
+                return digest
+            self.__dict__.pop("model", None)
+            self._given = OpenedFile(path)
+        raise ChangedFileError(f"'{path}' changes all the time", hint="open it when it is complete")
 
     def _other_files(self, folder: Path) -> list[Path]:
         """The files that weights lie in."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.boundary import public_methods
 from sardonyx.dtypes import from_numpy
 from sardonyx.errors import InputError, UnsupportedError
 
@@ -48,6 +49,7 @@ class CsrView:
         return self._outer
 
 
+@public_methods("making a sparse value")
 class SparseValue:
     """A tensor of which only some elements are held; runs take and return it as a dense one.
 

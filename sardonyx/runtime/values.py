@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.boundary import public_methods
 from sardonyx.dtypes import data_type, from_numpy
 from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.runtime.dlpack import share, take_shared
 from sardonyx.runtime.sparse import SparseValue
 
 
+@public_methods("making a value", plain=("__init__", "numpy"))
 class OrtValue:
     """A value to feed or fetch, held in memory.
 

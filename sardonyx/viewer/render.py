@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
 
+from sardonyx.boundary import public
 from sardonyx.format.load import Source, load
 from sardonyx.graph import Model
 from sardonyx.viewer.compare import mark_differences
@@ -21,6 +22,7 @@ SCRIPTS = (
 """The parts of the page's script, in order."""
 
 
+@public("drawing the model")
 def render_html(
     model: Model | Source,
     *,

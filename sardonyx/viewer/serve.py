@@ -6,6 +6,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from sardonyx.boundary import public
 from sardonyx.format.load import Source
 from sardonyx.graph import Model
 from sardonyx.viewer.render import render_html
@@ -13,6 +14,7 @@ from sardonyx.viewer.render import render_html
 LOOPBACK = "127.0.0.1"
 
 
+@public("showing the model")
 def serve(
     model: Model | Source,
     *,

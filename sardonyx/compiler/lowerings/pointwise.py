@@ -148,6 +148,8 @@ def is_nan(request: Request, x: Form) -> Form:
 
 def is_infinite(request: Request, x: Form, detect_negative: int, detect_positive: int) -> Form:
     """True for infinities of the signs that count."""
+    if not x.dtype.is_float:
+        raise NotLowered(f"{x.dtype.text} has no infinities")
     positive, negative = binary("eq", x, math.inf), binary("eq", x, -math.inf)
     if detect_negative and detect_positive:
         return binary("or", positive, negative)
