@@ -121,7 +121,9 @@ def test_what_ran_before_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_many_contents_are_all_compiled() -> None:
     x = np.arange(20, dtype=np.float32).reshape(4, 5)
-    wanted = [np.array(size, np.int64) for size in ((7, 3), (2, 31), (4, 5), (9, 9), (5, 5), (1, 8))]
+    wanted = [
+        np.array(size, np.int64) for size in ((7, 3), (2, 31), (4, 5), (9, 9), (5, 5), (1, 8))
+    ]
     run(FILL, *({"x": x, "wanted": size} for size in wanted))
 
 
