@@ -8,7 +8,6 @@ from sardonyx.compiler.kernels import winograd_filters
 from sardonyx.compiler.program import compile_model
 from sardonyx.compiler.specialize import with_contents
 from tests.compiler.case import Case, normal, run_cases
-from sardonyx.compiler.specialize import with_contents
 from tests.compiler.cases_sliding import conv
 from tests.compiler.native import LOWER
 from tests.compiler.test_meaning import run_by_meaning
