@@ -72,6 +72,7 @@ def compile_image(
             names=tuple(value.name for value in lowered.wanted),
             inputs=tuple(value.name for value in evaluator.graph.inputs if value.tensor is None),
             outputs=tuple(value.name for value in evaluator.graph.outputs),
+            sparse=_sparse(evaluator.graph),
         )
     with Assembly(target) as assembly:
         numbering = Numbering(assembly.add)
@@ -124,11 +125,7 @@ class _Writer:
             steps=steps,
             outputs=outputs,
             names=tuple(value.name for value in self.graph.outputs),
-            sparse=frozenset(
-                value.name
-                for value in self.graph.outputs
-                if isinstance(value.type, SparseTensorType)
-            ),
+            sparse=_sparse(self.graph),
             held=tuple(self.held.items()),
         )
 
@@ -249,3 +246,10 @@ class _Writer:
     def names(self, pair: Agreement) -> set[str]:
         """The names that tell whether sizes agree."""
         return self.definitions.told(symbols(pair.left) | symbols(pair.right))
+
+
+def _sparse(graph: Graph) -> frozenset[str]:
+    """The outputs that are declared as sparse tensors."""
+    return frozenset(
+        value.name for value in graph.outputs if isinstance(value.type, SparseTensorType)
+    )

@@ -260,6 +260,8 @@ class Convolution(Form):
     """How far apart the image's elements are taken to lie, with 0 between; none: side by side."""
     zero: Form | None = None
     """An int32 that is taken off the image's elements first."""
+    even: bool = False
+    """Whether weights are known and of about one size at each tap: `winograd_filters.is_even`."""
 
     @property
     def sources(self) -> tuple[Form, ...]:

@@ -167,6 +167,8 @@ class Wanted:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     constants: tuple[Any, ...] = ()
+    sparse: frozenset[str] = frozenset()
+    """The outputs that were declared as sparse tensors."""
 
 
 @entity

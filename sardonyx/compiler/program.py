@@ -105,6 +105,11 @@ class Program:
         """How many kernels one run calls."""
         return sum(len(step.image.calls) for step in self._steps if isinstance(step, Segment))
 
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of what kernels read and no run changes."""
+        return sum(getattr(item, "nbytes", 0) for item in self._image.constants)
+
     def explain(self) -> list[Explanation]:
         """For each node, which kernel computes it and with which others, or why none does."""
         return [Explanation(*row) for row in self._image.rows]
@@ -384,7 +389,8 @@ class Settings:
         if isinstance(image, Image):
             return Program(image.whole(), self)
         variants = partial(self._open_variant, read, identity)
-        return Specialized(image.names, variants, list(image.inputs), list(image.outputs))
+        inputs, outputs = list(image.inputs), list(image.outputs)
+        return Specialized(image.names, variants, inputs, outputs, image.sparse)
 
     def _open_variant(
         self, read: Callable[[], Model], identity: str, contents: Contents | None

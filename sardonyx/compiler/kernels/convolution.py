@@ -33,7 +33,8 @@ from sardonyx.compiler.kernels.tile import (
     suits_pairs,
     tile_statements,
 )
-from sardonyx.compiler.kernels.winograd import suits, winograd_calls
+from sardonyx.compiler.kernels.winograd import winograd_calls
+from sardonyx.compiler.kernels.winograd_filters import suits
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, product, symbol
 from sardonyx.dtypes import DataType

@@ -3,6 +3,14 @@
 Four by four pixels of the image give two by two of the result. Both the patch and the filter are
 transformed into 16 numbers a channel; products of those, added up over channels, are transformed
 back. A task does so for a block of patches: `V` holds the transformed patches, `M` their products.
+
+A result is still made of the nine pixels under its filter alone. But rounding errors are as large
+as the largest pixel times the largest weight of a channel allow, while those of the direct sum are
+as small as the products that stand in it. The two come to the same within a small factor unless
+large pixels meet small weights only. So filters must have weights of about one size at every tap,
+added up over channels (`winograd_filters.is_even`, asked when a model is lowered), and the elements
+that make a result must not be dominated by a few of the patch (`_plainness`, asked of every patch).
+A patch that fails takes the direct sum, which also says what becomes of infinities and NaN.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +21,6 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.forms import Convolution
 from sardonyx.compiler.fuse import Group
-from sardonyx.compiler.image import aligned_room
 from sardonyx.compiler.kernels.nest import PARALLEL, parallel_kernel, tasks
 from sardonyx.compiler.kernels.reader import Call, Reader, Scratch, pack
 from sardonyx.compiler.kernels.tile import (
@@ -22,10 +29,17 @@ from sardonyx.compiler.kernels.tile import (
     Tile,
     accumulated,
     choose_tile,
-    fill_panels,
+    guarded,
     tile_cost,
     tile_statements,
     waste,
+)
+from sardonyx.compiler.kernels.winograd_filters import (
+    EDGE,
+    MADE,
+    PLACES,
+    plain_filters,
+    transformed_filters,
 )
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import Size, ceil_divide, minimum, product, symbol
@@ -33,6 +47,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.loops.build import constant, dense, kernel
 from sardonyx.loops.nodes import (
     Binary,
+    Bits,
     Buffer,
     Guard,
     Kernel,
@@ -53,47 +68,28 @@ from sardonyx.loops.nodes import (
 )
 from sardonyx.record import record
 
-EDGE, MADE = 4, 2
-"""Pixels of a patch along an axis, and of the result that come from it."""
-PLACES = EDGE * EDGE
 DEPTH = 16
 """Channels of a piece of a sum: transformed numbers lose more by rounding than others."""
 IMAGE = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
-FILTER = ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1))
 RESULT = ((1, 1, 1, 0), (0, 1, -1, -1))
 LARGEST_BLOCK = 56
 """Patches of a block at most."""
 FEWEST_COLUMNS = 128
 """Columns of a task where nobody knows how many patches there will be."""
-FILTERS_AT_ONCE = 1 << 12
-"""Filters that are transformed together, so that they stay in the cache."""
-SMALLEST = 16
-"""Channels on either side below which transforming costs more than it saves."""
-FEWEST_PIXELS = 16
-"""Pixels of a result below which it does so, too."""
-LARGEST_SHARE = 0.6
-"""What part of the plain way's products may be left: patches reach beyond the edges of images."""
+FEWEST_ALIKE = 6
+"""Times the largest element of a patch that the elements below a filter must add up to."""
+LARGEST_PIXEL = 1e20
+"""Elements beyond which sums might overflow that the direct one would not reach."""
+DIRECT_DEPTH = 32
+"""Products of a piece of a direct sum."""
 GROUP, BLOCK, PATCH, N, Y, X, INSIDE = "%g", "%block", "%p", "%n", "%y", "%x", "%inside"
+DIRECT, DOWN, ACROSS = "%direct", "%ty", "%tx"
 CHANNELS, PLACE, PANEL, TILE, START, K = (
     "%cb", "%xi", "%panel", "%tile", "%start", "%k"
 )  # fmt: skip
-PATCHES = "d"
+PATCHES, FIELDS, LARGEST = "d", "fields", "largest"
 
 Row = Sequence[float]
-
-
-def suits(form: Convolution) -> bool:
-    """Whether a convolution of constant weights can be computed this way and gains by it."""
-    columns, depth, *size = form.weights.shape
-    plain = size == [3, 3] and form.groups == 1 and {*form.strides, *form.dilations} == {1}
-    if not plain or not isinstance(columns, int) or not isinstance(depth, int):
-        return False
-    plain = form.dtype is DataType.FLOAT and min(columns, depth) >= SMALLEST
-    pixels = product(form.shape[2:])
-    products = PLACES * product([ceil_divide(size, MADE) for size in form.shape[2:]])
-    if not isinstance(pixels, int) or not isinstance(products, int):
-        return plain
-    return plain and pixels >= FEWEST_PIXELS and products <= LARGEST_SHARE * 9 * pixels
 
 
 @record
@@ -104,19 +100,32 @@ class _Problem:
     pixel: Pixel
     tile: Tile
     filters: Buffer
+    plain: Buffer
+    """Filters as they were: [panels, taps, channels, nr]."""
     depth: int
     columns: int
     height: int
     """Patches of a block."""
     panels: int
     """Panels of columns that a task computes."""
-    shared: Buffer | None
-    """V, where one call makes it for all tasks of another."""
+    shared: tuple[Buffer, Buffer] | None
+    """V and D, where one call makes them for all tasks of another."""
 
     @property
     def transformed(self) -> Buffer:
         """V: [places, patches, channels]."""
-        return self.shared or dense("V", DataType.FLOAT, (PLACES, self.height, self.depth))
+        shape = (PLACES, self.height, self.depth)
+        return self.shared[0] if self.shared else dense("V", DataType.FLOAT, shape)
+
+    @property
+    def direct(self) -> Buffer:
+        """D: 1 for each patch that takes the direct sum, else 0."""
+        return self.shared[1] if self.shared else dense("D", DataType.INT64, (self.height,))
+
+    @property
+    def patch(self) -> Buffer:
+        """P: [places, channels], a patch that takes the direct sum."""
+        return dense("P", DataType.FLOAT, (PLACES, self.depth))
 
     @property
     def products(self) -> Buffer:
@@ -146,17 +155,21 @@ def winograd_calls(
     height, tile = _choose_block(patches, depth, columns, target)
     panels = -(-columns // tile.nr)
     shape = (PLACES, panels, depth, tile.nr)
-    packing = partial(_packed_filters, nr=tile.nr)
+    packing = partial(transformed_filters, nr=tile.nr)
     filters = reader.packed(pack(form.weights, shape, DataType.FLOAT, packing))
+    packing = partial(plain_filters, nr=tile.nr)
+    shape = (panels, 9, depth, tile.nr)
+    plain = reader.packed(pack(form.weights, shape, DataType.FLOAT, packing))
     shared = None
     each = panels
     if isinstance(patches, int) and patches <= height:
         each = 1
-        shared = reader.scratch(Scratch((PLACES, height, depth), DataType.FLOAT))
+        v = reader.scratch(Scratch((PLACES, height, depth), DataType.FLOAT))
+        shared = v, reader.scratch(Scratch((height,), DataType.INT64))
     elif not isinstance(patches, int):
         each = max(1, FEWEST_COLUMNS // tile.nr)
     problem = _Problem(
-        form, group, reader, pixel, tile, filters, depth, columns, height, each, shared
+        form, group, reader, pixel, tile, filters, plain, depth, columns, height, each, shared
     )
     kernels = [_kernel(problem)]
     if shared is not None:
@@ -164,19 +177,6 @@ def winograd_calls(
         kernels.insert(0, parallel_kernel([(PATCH, patches)], first))
     work = product(form.shape) * depth * 4
     return [Call(made, reader.places(made), work) for made in kernels]
-
-
-def _packed_filters(weights: NDArray[np.float32], nr: int) -> NDArray[np.float32]:
-    """Filters transformed: [M, C, 3, 3] -> [16, panels, C, nr]."""
-    columns, depth = weights.shape[:2]
-    matrix = np.kron(FILTER, FILTER)
-    packed = aligned_room((PLACES, -(-columns // nr), depth, nr), weights.dtype)
-    each = max(1, FILTERS_AT_ONCE // max(columns, 1))
-    for first in range(0, depth, each):
-        part = weights[:, first : first + each].transpose(2, 3, 1, 0).astype(np.float64, order="C")
-        made = matrix @ part.reshape(matrix.shape[1], -1)
-        fill_panels(packed[:, :, first : first + each], made.reshape(PLACES, -1, columns))
-    return packed
 
 
 def _choose_block(patches: Size, depth: int, columns: int, target: Target) -> tuple[int, Tile]:
@@ -205,13 +205,13 @@ def _kernel(problem: _Problem) -> Kernel:
     first = symbol(BLOCK) * height
     here = minimum(height, problem.total - first)
     v, m = problem.transformed, problem.products
-    own = (m,) if problem.shared else (v, m)
+    own = (m, problem.patch) if problem.shared else (v, m, problem.direct, problem.patch)
     taken = Loop(PATCH, here, (*_position(problem, first), *_transform_patch(problem)))
     body: list[Statement] = [
         *(Local(item.memory, item.dtype, item.shape) for item in own),  # type: ignore[arg-type]
         *(() if problem.shared else (taken,)),
         *_multiply(problem, here),
-        Loop(PATCH, here, (*_position(problem, first), *_transform_back(problem))),
+        Loop(PATCH, here, (*_position(problem, first), *_finish_patch(problem))),
     ]
     whole = Loop(PARALLEL, product([extent for _, extent in axes]),
                  (*tasks(axes, symbol(PARALLEL)), *body), Kind.PARALLEL)  # fmt: skip
@@ -225,8 +225,70 @@ def _position(problem: _Problem, first: Size) -> list[Statement]:
 
 
 def _transform_patch(problem: _Problem) -> list[Statement]:
-    """V from the image; elements beyond its edges are 0."""
-    form, v, lanes = problem.form, problem.transformed, problem.tile.lanes
+    """V from the image, and D."""
+    v, lanes = problem.transformed, problem.tile.lanes
+    channel = symbol(CHANNELS) * lanes + symbol(LANE)
+    stores: list[Statement] = [
+        Store(v, (place, symbol(PATCH), channel), value)
+        for place, value in enumerate(_both_ways(IMAGE, _element))
+    ]
+    sizes = [Unary("abs", _element(*divmod(place, EDGE))) for place in range(PLACES)]
+    rows = [_three(sizes[row : row + EDGE]) for row in range(0, PLACES, EDGE)]
+    for side in range(MADE):
+        for half, total in enumerate(_three([row[side] for row in rows])):
+            stores.append(Update(FIELDS, "add", total, (side * MADE + half, symbol(LANE))))
+    for size in sizes:
+        stores.append(Update(LARGEST, "max", Bits(size, DataType.INT32), (symbol(LANE),)))
+    return [
+        Register(FIELDS, DataType.FLOAT, (MADE * MADE, lanes), 0.0, lanes=True),
+        Register(LARGEST, DataType.INT32, (lanes,), 0, lanes=True),
+        *_take_patch(problem, stores, often=True),
+        *_plainness(problem),
+    ]
+
+
+def _three(values: Sequence[Value]) -> tuple[Value, Value]:
+    """The sums of the first three and of the last three of four values."""
+    first, *middle, last = values
+    both = Binary("add", *middle)
+    return Binary("add", first, both), Binary("add", both, last)
+
+
+def _plainness(problem: _Problem) -> list[Statement]:
+    """D from what was found of a patch; of NaN and infinities sizes are larger than any number."""
+    lanes, whole = problem.tile.lanes, DataType.INT32
+    totals = [Read(f"total{field}", DataType.FLOAT) for field in range(MADE * MADE)]
+    highest = Read("highest", whole)
+    found = [
+        Update(total.register, "add", Read(FIELDS, DataType.FLOAT, (field, symbol(LANE))))
+        for field, total in enumerate(totals)
+    ]
+    found.append(Update("highest", "max", Read(LARGEST, whole, (symbol(LANE),))))
+    most = constant(int(np.float32(LARGEST_PIXEL).view(np.int32)), whole)
+    safe = Binary("le", highest, most)
+    wanted = Binary("mul", constant(FEWEST_ALIKE, DataType.FLOAT), Bits(highest, DataType.FLOAT))
+    for total in totals:
+        safe = Binary("and", safe, Binary("le", wanted, total))
+    flag = Select(safe, constant(0, DataType.INT64), constant(1, DataType.INT64))
+    return [
+        *(Register(total.register, DataType.FLOAT, (), 0.0) for total in totals),
+        Register("highest", whole, (), 0),
+        Loop(LANE, lanes, tuple(found), Kind.VECTOR),
+        Store(problem.direct, (symbol(PATCH),), flag),
+    ]
+
+
+def _element(row: int, column: int) -> Value:
+    """One of the pixels or products that a patch of registers holds."""
+    return Read(PATCHES, DataType.FLOAT, (row * EDGE + column, symbol(LANE)))
+
+
+def _take_patch(problem: _Problem, then: Sequence[Statement], *, often: bool) -> list[Statement]:
+    """A patch in registers, vector by vector, elements beyond the image's edges being 0.
+
+    What is done often has code of its own for patches inside of the image.
+    """
+    form, lanes = problem.form, problem.tile.lanes
     top, left = form.pads[:2]
     height, width = form.image.shape[2:]
     y, x = symbol(Y) * MADE - top, symbol(X) * MADE - left
@@ -243,17 +305,12 @@ def _transform_patch(problem: _Problem) -> list[Statement]:
                                    for column, item in enumerate(items)])
         for row, items in enumerate(every)
     ]  # fmt: skip
-
-    def read(row: int, column: int) -> Value:
-        return Read(PATCHES, DataType.FLOAT, (row * EDGE + column, symbol(LANE)))
-
-    stores = [
-        Store(v, (place, symbol(PATCH), channel), value)
-        for place, value in enumerate(_both_ways(IMAGE, read))
-    ]
-
+    last = _in_lanes(channel, problem.depth, lanes, then)
+    if not often:
+        taken = _in_lanes(channel, problem.depth, lanes, careful)
+        return [Loop(CHANNELS, -(-problem.depth // lanes), (_patch_register(lanes), taken, last))]
     flat = [item for items in every for item in items]
-    taken = [_in_lanes(channel, problem.depth, lanes, body) for body in (flat, careful)]
+    both = [_in_lanes(channel, problem.depth, lanes, body) for body in (flat, careful)]
     bounds = [(-1, y), (y + EDGE - 1, height), (-1, x), (x + EDGE - 1, width)]
     inside: Value | None = None
     for low, high in bounds:
@@ -263,9 +320,9 @@ def _transform_patch(problem: _Problem) -> list[Statement]:
     flag = Select(inside, constant(1, DataType.INT64), constant(0, DataType.INT64))
     body = (
         _patch_register(lanes),
-        Guard(0, symbol(INSIDE), (taken[0],)),
-        Guard(symbol(INSIDE), 1, (taken[1],)),
-        _in_lanes(channel, problem.depth, lanes, stores),
+        Guard(0, symbol(INSIDE), (both[0],)),
+        Guard(symbol(INSIDE), 1, (both[1],)),
+        last,
     )
     return [Let(INSIDE, flag), Loop(CHANNELS, -(-problem.depth // lanes), body)]
 
@@ -293,10 +350,51 @@ def _multiply(problem: _Problem, here: Size) -> list[Statement]:
     return [Loop(PLACE, PLACES, (Loop(PANEL, count, (rows,)),))]
 
 
+def _finish_patch(problem: _Problem) -> list[Statement]:
+    """The results of a patch: from M, or by the direct sum."""
+    direct = symbol(DIRECT)
+    return [
+        Let(DIRECT, Load(problem.direct, (symbol(PATCH),))),
+        Guard(direct, 1, tuple(_transform_back(problem))),
+        Guard(0, direct, tuple(_add_directly(problem))),
+    ]
+
+
+def _add_directly(problem: _Problem) -> list[Statement]:
+    """The results of a patch as sums of products of its pixels and the filters as they were."""
+    form, patch, reader = problem.form, problem.patch, problem.reader
+    tile = Tile(MADE * MADE, problem.tile.nv, problem.tile.lanes)
+    channel = symbol(CHANNELS) * tile.lanes + symbol(LANE)
+    stores = [
+        Store(patch, (place, channel), _element(*divmod(place, EDGE))) for place in range(PLACES)
+    ]
+    panels = problem.plain.shape[0]
+    panel = symbol(GROUP) * problem.panels + symbol(PANEL)
+
+    def left(row: Size) -> Value:
+        place = (row // MADE + symbol(DOWN)) * EDGE + row % MADE + symbol(ACROSS)
+        return Load(patch, (place, symbol(K)))
+
+    def right(column: Size) -> Value:
+        return Load(problem.plain, (panel, symbol(DOWN) * 3 + symbol(ACROSS), symbol(K), column))
+
+    def store(row: Size, column: Size) -> tuple[Statement, ...]:
+        reader.computed[form] = lambda _: accumulated(row, column)
+        place = panel * tile.nr + column
+        y, x = symbol(Y) * MADE + row // MADE, symbol(X) * MADE + row % MADE
+        made = _store_result(problem, place, y, x)
+        return guarded(place, problem.columns, tile, made)
+
+    steps = [(DOWN, 3), (ACROSS, 3), (K, problem.depth)]
+    sums = tile_statements(tile, steps, left, right, store, depth=DIRECT_DEPTH)
+    reader.forget()
+    count = minimum(problem.panels, panels - symbol(GROUP) * problem.panels)
+    return [*_take_patch(problem, stores, often=False), Loop(PANEL, count, tuple(sums))]
+
+
 def _transform_back(problem: _Problem) -> list[Statement]:
     """The result and its epilogue from M."""
     form, m, lanes, reader = problem.form, problem.products, problem.tile.lanes, problem.reader
-    root, group = problem.group.root, problem.group
     width = problem.panels * problem.tile.nr
     inner = symbol(CHANNELS) * lanes + symbol(LANE)
     channel = symbol(GROUP) * width + inner
@@ -304,26 +402,27 @@ def _transform_back(problem: _Problem) -> list[Statement]:
         Update(PATCHES, "add", Load(m, (place, symbol(PATCH), inner)), (place, symbol(LANE)))
         for place in range(PLACES)
     ]
-
-    def read(row: int, column: int) -> Value:
-        return Read(PATCHES, DataType.FLOAT, (row * EDGE + column, symbol(LANE)))
-
-    results = _both_ways(RESULT, read)
-    for number, result in enumerate(results):
-        reader.forget()
+    for number, result in enumerate(_both_ways(RESULT, _element)):
         reader.computed[form] = lambda _, result=result: result  # type: ignore[misc]
         y, x = (symbol(name) * MADE + part
                 for name, part in zip((Y, X), divmod(number, MADE), strict=True))  # fmt: skip
-        index = (symbol(N), channel, y, x)
-        store: Statement = Store(reader.buffer(root), index, reader.value(group.root, index))
-        for place, size in ((y, form.shape[2]), (x, form.shape[3])):
-            if not isinstance(size, int) or size % MADE:
-                store = Guard(place, size, (store,))
-        taken.append(store)
+        taken.append(_store_result(problem, channel, y, x))
     reader.forget()
     count = minimum(width, problem.columns - symbol(GROUP) * width)
     body = _in_lanes(channel, problem.columns, lanes, taken)
     return [Loop(CHANNELS, ceil_divide(count, lanes), (_patch_register(lanes), body))]
+
+
+def _store_result(problem: _Problem, channel: Size, y: Size, x: Size) -> Statement:
+    """One element of the result with its epilogue, where it lies inside."""
+    form, root, reader = problem.form, problem.group.root, problem.reader
+    reader.forget()
+    index = (symbol(N), channel, y, x)
+    store: Statement = Store(reader.buffer(root), index, reader.value(root, index))
+    for place, size in ((y, form.shape[2]), (x, form.shape[3])):
+        if not isinstance(size, int) or size % MADE:
+            store = Guard(place, size, (store,))
+    return store
 
 
 def _patch_register(lanes: int) -> Register:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.compiler.constants import constant_array
 from sardonyx.compiler.forms import (
     Axis,
     Convolution,
@@ -28,6 +29,7 @@ from sardonyx.compiler.forms import (
     unary,
     unsqueeze,
 )
+from sardonyx.compiler.kernels.winograd_filters import is_even
 from sardonyx.compiler.lowerings.contraction import matrix_product
 from sardonyx.compiler.lowerings.peaks import peaks
 from sardonyx.compiler.lowerings.pointwise import power_of
@@ -58,9 +60,11 @@ def convolved(
             _with_axis(weights), (1, *steps), (1, *spread), (0, *begins, 0, *ends), group, (), zero,
         )  # fmt: skip
         return squeeze(wide, [2])
+    known = constant_array(weights) if dtype is DataType.FLOAT else None
     return Convolution(
-        request.shape(), dtype, image, weights, steps, spread, (*begins, *ends), group, (), zero
-    )
+        request.shape(), dtype, image, weights, steps, spread, (*begins, *ends), group, (), zero,
+        even=known is not None and is_even(known),
+    )  # fmt: skip
 
 
 def transposed_convolution(
