@@ -24,6 +24,7 @@ from sardonyx.ops.fact import (
     of_array,
     require_sizes,
     to_type,
+    without_shape,
 )
 from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
 from sardonyx.record import record
@@ -119,6 +120,11 @@ class Inference:
 
     longest: ClassVar[int] = 100
     """Sizes written with more names and operations than this get a name of their own."""
+    trusting: ClassVar[bool] = True
+    """Whether what a model declares of a node's outputs is believed beyond element types.
+
+    A model may declare a shape that its nodes do not give: what decides results must derive it.
+    """
 
     def __init__(self, model: Model, operators: Catalog, *, strict: bool = False) -> None:
         self.model = model
@@ -174,7 +180,7 @@ class Inference:
             self._node(node)
         for value in graph.outputs:
             if value not in self.facts:
-                self.facts[value] = from_type(value.declared)
+                self.facts[value] = self._said(value)
         return [self.facts[value] for value in graph.outputs]
 
     def _node(self, node: Node) -> None:
@@ -194,8 +200,12 @@ class Inference:
     def _fact(self, value: Value) -> Fact:
         fact = self.facts.get(value)
         if fact is None:
-            fact = self.facts[value] = from_type(value.declared)
+            fact = self.facts[value] = self._said(value)
         return fact
+
+    def _said(self, value: Value) -> Fact:
+        """What the model declares of a value that is not fed, as far as it is believed."""
+        return from_type(value.declared if self.trusting else without_shape(value.declared))
 
     def _results(self, node: Node, facts: list[Fact | None]) -> tuple[Any, ...]:
         function = self._functions.get((node.domain, node.op_type, node.overload))
@@ -285,7 +295,7 @@ class Inference:
         if value.declared is None:
             return fact
         try:
-            return merge(fact, from_type(value.declared))
+            return merge(fact, self._said(value))
         except InferenceError as error:
             problem = InferenceError(
                 f"'{value.name}' is declared otherwise than inferred: {error.what}", where=where
