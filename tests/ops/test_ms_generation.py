@@ -277,6 +277,60 @@ def test_beam_search_behind_an_encoder_by_rules(options):
     check(*translation(PROMPT, **options))
 
 
+def subgraph(proto, name):
+    """A subgraph of the only node."""
+    return next(item.g for item in proto.graph.node[0].attribute if item.name == name)
+
+
+def rename(graph, names):
+    """Give values of a subgraph other names."""
+    for node in graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+    for item in (*graph.input, *graph.output):
+        item.name = names.get(item.name, item.name)
+
+
+KEYS = [f"{kind}_{side}_0" for side in ("self", "cross") for kind in ("key", "value")]
+OTHERWISE = {f"past_{name}": f"kv_{place}" for place, name in enumerate(KEYS)}
+SWAPPED = {"past_key_self_0": "past_value_self_0", "past_value_self_0": "past_key_self_0"}
+
+
+@pytest.mark.parametrize("names", [OTHERWISE, SWAPPED], ids=["others", "swapped"])
+@pytest.mark.parametrize("graphs", [(True, False), (True, True)])
+def test_keys_and_values_are_known_by_their_order(names, graphs):
+    proto, feeds = translation(PROMPT, *graphs)
+    expected = run_there(proto, feeds)
+    rename(subgraph(proto, "decoder"), names)
+    for left, right in zip(check(proto, feeds), expected, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4)
+
+
+def test_keys_and_values_of_a_decoder_alone_are_known_by_their_order():
+    proto, feeds = beams()
+    expected = run_here(proto, feeds)
+    rename(subgraph(proto, "decoder"), {"past_0": "kept", "present_0": "grown"})
+    for left, right in zip(run_here(proto, feeds), expected, strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+@pytest.mark.parametrize(("name", "place"), [("decoder", 4), ("encoder", 3)])
+def test_keys_and_values_that_do_not_match_are_refused(name, place):
+    proto, feeds = translation(PROMPT, True, False)
+    graph = subgraph(proto, name)
+    del (graph.input if name == "decoder" else graph.output)[place]
+    with pytest.raises(EvaluationError, match="keys and values"):
+        run_here(proto, feeds)
+
+
+def test_a_decoder_that_declares_a_sequence_is_fed_all_tokens():
+    proto, feeds = translation(PROMPT, True, False)
+    graph = subgraph(proto, "decoder")
+    graph.input[0].type.tensor_type.shape.dim[1].dim_param = "S"
+    graph.output[0].type.tensor_type.shape.dim[1].dim_param = "S"
+    check(proto, feeds)
+
+
 def test_what_is_missing_is_named():
     proto, feeds = translation(PROMPT, decoder_start_token_id=-1)
     with pytest.raises(EvaluationError, match="decoder_start_token_id"):
