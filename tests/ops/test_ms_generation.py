@@ -12,6 +12,7 @@ from sardonyx.ops.infer import infer_facts
 from tests.ops.contrib_case import Draw, read
 from tests.ops.generation_models import (
     FLOAT,
+    HIDDEN,
     INT,
     WORDS,
     Weights,
@@ -19,6 +20,8 @@ from tests.ops.generation_models import (
     decoder_only,
     encoder,
     model_of,
+    whisper_decoder,
+    whisper_encoder,
 )
 
 PROMPT = np.array([[5, 9, 13, 4], [21, 7, 8, 26]], np.int32)
@@ -275,6 +278,21 @@ def test_beam_search_behind_an_encoder(graphs, source):
 )
 def test_beam_search_behind_an_encoder_by_rules(options):
     check(*translation(PROMPT, **options))
+
+
+@pytest.mark.parametrize("columns", [1, "all"])
+@pytest.mark.parametrize("hidden_states", [False, True])
+@pytest.mark.parametrize("start", [None, [[3], [3]], [[3, 8, 5], [3, 4, 6]]], ids=str)
+def test_beam_search_behind_features(columns, hidden_states, start):
+    feeds = beam_feeds(Draw().floats(2, HIDDEN, 5), {})
+    if start is not None:
+        feeds["decoder_input_ids"] = np.array(start, np.int32)
+    attributes = {
+        "eos_token_id": 1, "pad_token_id": 0, "decoder_start_token_id": 2, "model_type": 2,
+        "encoder": whisper_encoder(weights()),
+        "decoder": whisper_decoder(weights(), hidden_states=hidden_states, columns=columns),
+    }  # fmt: skip
+    check(model_of("BeamSearch", feeds, ALL, attributes), feeds)
 
 
 def subgraph(proto, name):
