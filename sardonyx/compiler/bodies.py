@@ -10,6 +10,7 @@ from sardonyx.dims import HIDDEN
 from sardonyx.errors import InputError, SardonyxError
 from sardonyx.graph import Graph, Model, Opsets, Tensor, TensorType, Value
 from sardonyx.graph.clone import Values, clone_graph
+from sardonyx.graph.names import Names
 from sardonyx.ops.catalog import NEWEST_OPSETS
 from sardonyx.ops.evaluate import Evaluator, Observe
 from sardonyx.ops.fact import Fact, to_type
@@ -39,6 +40,8 @@ class Body:
     """
 
     captured: tuple[Value, ...]
+    names: tuple[str, ...]
+    """What its programs call their inputs: names that nothing else in them has."""
     open: tuple[int, ...]
     nested: bool
     programs: dict[tuple[Shape | None, ...], Runnable | None]
@@ -90,7 +93,7 @@ class BodyEvaluator(Evaluator):
         if program is None:
             return super()._run_graph(graph, given, values, observe)
         try:
-            return program.run(dict(zip(map(str, range(len(fed))), fed, strict=True)), watch)
+            return program.run(dict(zip(body.names, fed, strict=True)), watch)
         except InputError:
             return super()._run_graph(graph, given, values, observe)
 
@@ -100,7 +103,9 @@ class BodyEvaluator(Evaluator):
         unknown = [isinstance(type_, TensorType) and type_.shape is None for type_ in types]
         tensors = all(isinstance(type_, TensorType) for type_ in types)
         nested = tensors and any(True for node in graph.nodes for _ in node.subgraphs)
-        return Body(captured, tuple(np.flatnonzero(unknown).tolist()), nested, {})
+        names = Names(graph, around=False)
+        fresh = tuple(names.fresh(f"{place}") for place in range(len(types)))
+        return Body(captured, fresh, tuple(np.flatnonzero(unknown).tolist()), nested, {})
 
     def _program(self, graph: Graph, body: Body, shapes: Sequence[Shape | None]) -> Runnable | None:
         """A program for inputs of which some shapes are known."""
@@ -111,14 +116,18 @@ class BodyEvaluator(Evaluator):
             if value in self.constants:
                 copies[value].tensor = Tensor(self.constants[value], value.name)
         twin = clone_graph(graph, copies)
-        twin.initializers += [copies[value] for value in outer if value in self.constants]
         twin.inputs += [copies[value] for value in body.captured]
         inputs = [*graph.inputs, *body.captured]
-        for place, (value, shape) in enumerate(zip(inputs, shapes, strict=True)):
-            copies[value].name = f"{place}"
+        for value, name, shape in zip(inputs, body.names, shapes, strict=True):
+            copies[value].name = name
             copies[value].declared = type_ = self._declared(value)
             if shape is not None and isinstance(type_, TensorType):
                 copies[value].declared = type_.with_shape(shape)
+        names = Names(twin)
+        for value in outer:
+            if value in self.constants:
+                copies[value].name = names.fresh(value.name)
+                twin.initializers.append(copies[value])
         model = Model(twin, Opsets(dict(NEWEST_OPSETS)), ir_version=self.model.ir_version)
         try:
             return self.compile(optimize(model))

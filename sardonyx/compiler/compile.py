@@ -1,6 +1,6 @@
 """A model to an image: inference, forms, kernels, machine code, and the tables of the program."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from sardonyx.compiler.sizes import Code
 from sardonyx.compiler.targets import Target
 from sardonyx.dims import HIDDEN, Expression
 from sardonyx.format.save import to_bytes
-from sardonyx.graph import Graph, Model, Node, SparseTensorType, Type, Value
+from sardonyx.graph import Graph, Model, Node, SparseTensorType, TensorType, Type, Value
 from sardonyx.graph.clone import clone_node
 from sardonyx.graph.sort import require_made
 from sardonyx.loops.nodes import symbols
@@ -127,7 +127,20 @@ class _Writer:
             names=tuple(value.name for value in self.graph.outputs),
             sparse=_sparse(self.graph),
             held=tuple(self.held.items()),
+            promised=tuple(self.promised()),
         )
+
+    def promised(self) -> Iterator[tuple[int, tuple[int | None, ...]]]:
+        """Shapes that are declared for outputs and that inference does not prove."""
+        for place, value in enumerate(self.graph.outputs):
+            type_, fact = value.declared, self.facts.get(value)
+            if isinstance(type_, TensorType) and type_.shape is not None and fact is not None:
+                sizes = tuple(size if isinstance(size, int) else None for size in type_.shape)
+                found = fact.shape if fact.rank == len(sizes) else None
+                if found is None or any(
+                    size not in (None, known) for size, known in zip(sizes, found, strict=True)
+                ):
+                    yield place, sizes
 
     def remainder(self) -> Model:
         """The model's inputs, outputs and nodes without kernels; what those read are inputs too.

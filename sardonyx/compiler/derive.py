@@ -93,6 +93,8 @@ class Definitions:
 class NamingInference(Inference):
     """Inference that gives quotients of sizes names."""
 
+    trusting = False
+
     def __init__(self, model: Model, operators: Catalog) -> None:
         super().__init__(model, operators)
         self.definitions = Definitions()

@@ -152,6 +152,8 @@ class Tables:
     """The outputs that were declared as sparse tensors."""
     held: tuple[tuple[int, int], ...]
     """Arrays that are constants, each with the constant's number."""
+    promised: tuple[tuple[int, tuple[int | None, ...]], ...]
+    """Shapes that outputs are declared to have and may not, each with the output's place."""
 
 
 Row = tuple[str, str, str, tuple[str, ...], str]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, cached_property, partial
+from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,8 @@ from sardonyx.record import record
 
 if TYPE_CHECKING:
     from sardonyx.compiler.references import References
+
+_log = getLogger("sardonyx")
 
 
 @record
@@ -79,6 +82,7 @@ class Program:
         self._constant_arrays = {number for number, _ in tables.held}
         self._required = [fed.name for fed in tables.fed if fed.default is None]
         self._single = self._simple()
+        self._noticed: set[int] = set()
 
     @property
     def input_names(self) -> list[str]:
@@ -191,10 +195,26 @@ class Program:
             made = step.run(given, sizes, watch, numbered)
             for number, array in zip(step.image.outputs, made, strict=True):
                 arrays[number] = array
-        return [
+        results = [
             np.array(arrays[number]) if number in self._constant_arrays else arrays[number]
             for number in self._tables.outputs
         ]
+        for place, shape in self._tables.promised:
+            self._compare(place, shape, results[place])
+        return results
+
+    def _compare(self, place: int, promised: tuple[int | None, ...], made: Any) -> None:
+        """Give notice, once, of an output that has another shape than the model declares."""
+        fits = len(promised) == np.ndim(made) and all(
+            size in (None, found) for size, found in zip(promised, np.shape(made), strict=True)
+        )
+        if not fits and place not in self._noticed:
+            self._noticed.add(place)
+            text = _text(tuple("?" if size is None else size for size in promised))
+            _log.warning(
+                "output '%s' is declared as %s, and has the shape %s",
+                self._tables.names[place], text, list(np.shape(made)),
+            )  # fmt: skip
 
     @cached_property
     def _model(self) -> Model:

@@ -4,7 +4,7 @@ from sardonyx.graph.graph import Graph
 
 
 class Names:
-    """The names in a graph, the graphs inside it and those around it; makes new ones.
+    """The names in a graph, the graphs inside it and those `around` it; makes new ones.
 
     Values and nodes share them: some runtimes refuse two nodes of one name.
 
@@ -15,9 +15,9 @@ class Names:
     ('x_1', 'x_2', 'y')
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, around: bool = True) -> None:
         top = graph
-        while top.parent is not None:
+        while around and top.parent is not None:
             top = top.parent
         self._taken: set[str] = set()
         self._counts: dict[str, int] = {}

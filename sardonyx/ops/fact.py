@@ -20,7 +20,14 @@ from sardonyx.dims import (
 from sardonyx.dims import broadcast as broadcast_sizes
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InferenceError
-from sardonyx.graph import Dimension, OptionalType, SequenceType, TensorType, Type
+from sardonyx.graph import (
+    Dimension,
+    OptionalType,
+    SequenceType,
+    SparseTensorType,
+    TensorType,
+    Type,
+)
 from sardonyx.graph.tensor import HIGHEST_RANK
 from sardonyx.graph.types import element_text
 from sardonyx.record import entity
@@ -139,6 +146,20 @@ def from_type(type_: Type | None) -> Fact:
     element = type_.element if isinstance(type_.element, DataType) and type_.element else None
     shape = None if type_.shape is None else tuple(_from_dimension(size) for size in type_.shape)
     return Fact(None if type(type_) is TensorType else type_, element, shape)
+
+
+def without_shape(type_: Type | None) -> Type | None:
+    """A type with all shapes in it left open.
+
+    >>> print(without_shape(SequenceType(TensorType(DataType.FLOAT, (2, 3)))))
+    seq(float)
+    """
+    match type_:
+        case TensorType() | SparseTensorType():
+            return type_.with_shape(None)
+        case SequenceType() | OptionalType():
+            return type(type_)(without_shape(type_.element))
+    return type_
 
 
 def _from_dimension(size: Dimension) -> Size | None:

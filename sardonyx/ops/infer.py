@@ -27,6 +27,7 @@ from sardonyx.ops.fact import (
     of_array,
     require_sizes,
     to_type,
+    without_shape,
 )
 from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
 from sardonyx.record import record
@@ -146,6 +147,11 @@ class Inference:
     and so many for each of its own. Loops in loops, and functions of functions, have no end."""
     deepest: ClassVar[int] = 50
     """Graphs inside of nodes are followed no deeper than this."""
+    trusting: ClassVar[bool] = True
+    """Whether what a model declares of a node's outputs is believed beyond element types.
+
+    A model may declare a shape that its nodes do not give: what decides results must derive it.
+    """
 
     def __init__(self, model: Model, operators: Catalog, *, strict: bool = False) -> None:
         self.model = model
@@ -251,7 +257,7 @@ class Inference:
         """What is known of a graph's outputs; a call learns it, too."""
         for value in frame.graph.outputs:
             if value not in self.facts:
-                self.facts[value] = from_type(value.declared)
+                self.facts[value] = self._said(value)
         results = [self.facts[value] for value in frame.graph.outputs]
         if frame.call is not None:
             names = {name for name in symbols_of(results) if _number(name) > frame.names}
@@ -287,8 +293,12 @@ class Inference:
     def _fact(self, value: Value) -> Fact:
         fact = self.facts.get(value)
         if fact is None:
-            fact = self.facts[value] = from_type(value.declared)
+            fact = self.facts[value] = self._said(value)
         return fact
+
+    def _said(self, value: Value) -> Fact:
+        """What the model declares of a value that is not fed, as far as it is believed."""
+        return from_type(value.declared if self.trusting else without_shape(value.declared))
 
     def _results(self, node: Node, facts: list[Fact | None]) -> tuple[Any, ...]:
         function = self._functions.get(call_key(node))
@@ -405,7 +415,7 @@ class Inference:
         if value.declared is None:
             return fact
         try:
-            return merge(fact, from_type(value.declared))
+            return merge(fact, self._said(value))
         except InferenceError as error:
             problem = InferenceError(
                 f"'{value.name}' is declared otherwise than inferred: {error.what}", where=where

@@ -118,6 +118,7 @@ class _Continued(Inference):
     """Inference that takes earlier facts over and keeps symbolic sizes short."""
 
     longest = 24
+    trusting = False
 
     def __init__(
         self, model: Model, operators: Catalog, known: dict[Value, Fact], made_up: int

@@ -17,6 +17,7 @@ from sardonyx.ops.catalog import standard
 from sardonyx.ops.evaluate import Evaluator
 from sardonyx.ops.fact import Fact
 from sardonyx.ops.infer import infer_facts
+from tests.ops.exact_products import assert_codes
 
 Inputs = Sequence[Any]
 Attributes = dict[str, Any]
@@ -170,6 +171,17 @@ def check_against(
     ):
         assert_close(left, right, rtol, atol)
     check_inference(op, inputs, attributes or {}, outputs, actual, dynamic=dynamic, **rest)
+
+
+def check_codes(
+    real: Any, zero: Any, op: str, inputs: Inputs, attributes: Attributes | None = None,
+    **rest: Any,
+) -> None:  # fmt: skip
+    """Compare a node's quantized output with real numbers, given in steps of its scale."""
+    (found,) = run_here(op, inputs, attributes, **rest)
+    assert found.dtype == zero.dtype
+    assert_codes(found, real, zero)
+    check_inference(op, inputs, attributes or {}, 1, [found], **rest)
 
 
 def check_inference(

@@ -131,6 +131,41 @@ def decoder(weights: Weights, *, hidden_states: bool) -> Any:
     return helper.make_graph(nodes, "decoder", inputs, outputs, weights.initializers(p, nodes))
 
 
+def without_mask(nodes: list[Any]) -> list[Any]:
+    """Nodes that see every position of the source."""
+    for item in nodes:
+        item.input[:] = ["" if name == "encoder_attention_mask" else name for name in item.input]
+    return nodes
+
+
+def whisper_encoder(weights: Weights) -> Any:
+    """Keys and values of features, and a first step of the decoder on any number of tokens."""
+    p = "encoder_"
+    nodes = [node("Transpose", ["encoder_input_ids"], ["encoder_hidden_states"], perm=[0, 2, 1])]
+    nodes += list(encoder(weights, with_first_step=False).node)[1:]
+    nodes += without_mask(_decoder_nodes(p, "decoder_input_ids", "present", []))
+    nodes[-5].attribute.append(helper.make_attribute("unidirectional", 1))
+    inputs = [value("encoder_input_ids", FLOAT, ["B", HIDDEN, "S"])]
+    inputs += [value("decoder_input_ids", INT, ["B", "L"])]
+    outputs = [value("logits", FLOAT, ["B", "L", WORDS])]
+    outputs += [value("encoder_hidden_states", FLOAT, ["B", "S", HIDDEN])]
+    own = ["B", HEADS, "L", SIZE]
+    outputs += [value(f"present_{name}_self_0", FLOAT, own) for name in ("key", "value")]
+    outputs += [value(f"present_{name}_cross_0", FLOAT, _KEYS) for name in ("key", "value")]
+    return helper.make_graph(nodes, "encoder", inputs, outputs, weights.initializers(p, nodes))
+
+
+def whisper_decoder(weights: Weights, *, hidden_states: bool, columns: int | str) -> Any:
+    """One step behind an encoder of features, fed one token or all so far."""
+    graph = decoder(weights, hidden_states=hidden_states)
+    without_mask(graph.node)
+    del graph.input[1]
+    for item in (graph.input[0], graph.output[0]):
+        size = item.type.tensor_type.shape.dim[1]
+        size.CopyFrom(value("", INT, [columns]).type.tensor_type.shape.dim[0])
+    return graph
+
+
 def model_of(
     op: str, feeds: dict[str, Any], outputs: dict[str, int], attributes: dict[str, Any]
 ) -> onnx.ModelProto:

@@ -8,7 +8,16 @@ import pytest
 
 from sardonyx.errors import InferenceError
 from sardonyx.ops.infer import infer_facts
-from tests.ops.contrib_case import Draw, check, check_against, node_model, read, run_here
+from tests.ops.contrib_case import (
+    Draw,
+    check,
+    check_against,
+    node_model,
+    read,
+    run_here,
+    run_there,
+)
+from tests.ops.exact_products import along, whole
 
 BATCH, LENGTH, INPUT, HEADS, HIDDEN, PAST = 2, 3, 12, 2, 8, 4
 LOWEST = float(np.finfo(np.float32).min)
@@ -132,7 +141,12 @@ def test_quantized_attention(draw, dtype, parameters, past):
         np.array(100, np.uint8), None if parameters == "no zero" else zero,
         draw.floats(2, BATCH, HEADS, PAST, 4) if past else None,
     ]  # fmt: skip
-    check("QAttention", inputs, {"num_heads": HEADS, "unidirectional": 1}, 2)
+    attributes = {"num_heads": HEADS, "unidirectional": 1}
+    x = whole(inputs[0], inputs[6]) * float(inputs[3])
+    weights = whole(inputs[1], inputs[7], 1) * along(scale, 2, 1)
+    floats = [x.astype(np.float32), weights.astype(np.float32), inputs[2], inputs[5], inputs[8]]
+    expected = run_there("Attention", floats, attributes, 2, [np.dtype(np.float32)] * 2)
+    check_against(tuple(expected), "QAttention", inputs, attributes, 2)
 
 
 OFFSETS = np.array([[0, 4, 5, 8], [9, 10, 11, 1], [2, 3, 6, 7]], np.int32)

@@ -12,6 +12,7 @@ from sardonyx.ops.infer import infer_facts
 from tests.ops.contrib_case import Draw, read
 from tests.ops.generation_models import (
     FLOAT,
+    HIDDEN,
     INT,
     WORDS,
     Weights,
@@ -19,6 +20,8 @@ from tests.ops.generation_models import (
     decoder_only,
     encoder,
     model_of,
+    whisper_decoder,
+    whisper_encoder,
 )
 
 PROMPT = np.array([[5, 9, 13, 4], [21, 7, 8, 26]], np.int32)
@@ -275,6 +278,75 @@ def test_beam_search_behind_an_encoder(graphs, source):
 )
 def test_beam_search_behind_an_encoder_by_rules(options):
     check(*translation(PROMPT, **options))
+
+
+@pytest.mark.parametrize("columns", [1, "all"])
+@pytest.mark.parametrize("hidden_states", [False, True])
+@pytest.mark.parametrize("start", [None, [[3], [3]], [[3, 8, 5], [3, 4, 6]]], ids=str)
+def test_beam_search_behind_features(columns, hidden_states, start):
+    feeds = beam_feeds(Draw().floats(2, HIDDEN, 5), {})
+    if start is not None:
+        feeds["decoder_input_ids"] = np.array(start, np.int32)
+    attributes = {
+        "eos_token_id": 1, "pad_token_id": 0, "decoder_start_token_id": 2, "model_type": 2,
+        "encoder": whisper_encoder(weights()),
+        "decoder": whisper_decoder(weights(), hidden_states=hidden_states, columns=columns),
+    }  # fmt: skip
+    check(model_of("BeamSearch", feeds, ALL, attributes), feeds)
+
+
+def subgraph(proto, name):
+    """A subgraph of the only node."""
+    return next(item.g for item in proto.graph.node[0].attribute if item.name == name)
+
+
+def rename(graph, names):
+    """Give values of a subgraph other names."""
+    for node in graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+    for item in (*graph.input, *graph.output):
+        item.name = names.get(item.name, item.name)
+
+
+KEYS = [f"{kind}_{side}_0" for side in ("self", "cross") for kind in ("key", "value")]
+OTHERWISE = {f"past_{name}": f"kv_{place}" for place, name in enumerate(KEYS)}
+SWAPPED = {"past_key_self_0": "past_value_self_0", "past_value_self_0": "past_key_self_0"}
+
+
+@pytest.mark.parametrize("names", [OTHERWISE, SWAPPED], ids=["others", "swapped"])
+@pytest.mark.parametrize("graphs", [(True, False), (True, True)])
+def test_keys_and_values_are_known_by_their_order(names, graphs):
+    proto, feeds = translation(PROMPT, *graphs)
+    expected = run_there(proto, feeds)
+    rename(subgraph(proto, "decoder"), names)
+    for left, right in zip(check(proto, feeds), expected, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4)
+
+
+def test_keys_and_values_of_a_decoder_alone_are_known_by_their_order():
+    proto, feeds = beams()
+    expected = run_here(proto, feeds)
+    rename(subgraph(proto, "decoder"), {"past_0": "kept", "present_0": "grown"})
+    for left, right in zip(run_here(proto, feeds), expected, strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+@pytest.mark.parametrize(("name", "place"), [("decoder", 4), ("encoder", 3)])
+def test_keys_and_values_that_do_not_match_are_refused(name, place):
+    proto, feeds = translation(PROMPT, True, False)
+    graph = subgraph(proto, name)
+    del (graph.input if name == "decoder" else graph.output)[place]
+    with pytest.raises(EvaluationError, match="keys and values"):
+        run_here(proto, feeds)
+
+
+def test_a_decoder_that_declares_a_sequence_is_fed_all_tokens():
+    proto, feeds = translation(PROMPT, True, False)
+    graph = subgraph(proto, "decoder")
+    graph.input[0].type.tensor_type.shape.dim[1].dim_param = "S"
+    graph.output[0].type.tensor_type.shape.dim[1].dim_param = "S"
+    check(proto, feeds)
 
 
 def test_what_is_missing_is_named():

@@ -5,7 +5,16 @@ import pytest
 
 from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.ops.infer import infer_facts
-from tests.ops.contrib_case import Draw, check, check_against, node_model, read, run_here
+from tests.ops.contrib_case import (
+    Draw,
+    check,
+    check_against,
+    check_codes,
+    node_model,
+    read,
+    run_here,
+)
+from tests.ops.exact_products import along, convolve, whole
 
 BYTES = (np.uint8, np.int8)
 POOLS = [
@@ -73,7 +82,12 @@ def test_quantized_conv(draw, dtype, last, group, each):
         draw.whole(-50, 50, 6),
     ]  # fmt: skip
     attributes = {"channels_last": last, "group": group, "strides": [2, 1], "pads": [1, 0, 1, 1]}
-    check("QLinearConv", inputs, attributes, constants=(3, 4, 5, 8))
+    image = np.moveaxis(inputs[0], -1, 1) if last else inputs[0]
+    how = {"group": group, "strides": [2, 1], "pads": [1, 0, 1, 1]}
+    exact = convolve(whole(image, inputs[2]), whole(inputs[3], zero, 0), **how)
+    real = (exact + along(inputs[8], 4, 1)) * (0.2 * along(scale, 4, 1)) / 5.03
+    real = np.moveaxis(real, 1, -1) if last else real
+    check_codes(real, inputs[7], "QLinearConv", inputs, attributes, constants=(3, 4, 5, 8))
 
 
 @pytest.mark.parametrize("dtype", BYTES)

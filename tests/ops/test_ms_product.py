@@ -6,7 +6,16 @@ import pytest
 
 from sardonyx.errors import InferenceError, UnsupportedError
 from sardonyx.ops.infer import infer_facts
-from tests.ops.contrib_case import Draw, check, check_against, node_model, read, run_here
+from tests.ops.contrib_case import (
+    Draw,
+    check,
+    check_against,
+    check_codes,
+    node_model,
+    read,
+    run_here,
+)
+from tests.ops.exact_products import along, dynamically_quantized, whole
 
 BYTES = (np.uint8, np.int8)
 
@@ -115,18 +124,30 @@ def weights(draw, dtype, parameters):
 def test_products_of_bytes(draw, dtype, parameters, bias):
     b, scale, zero = weights(draw, dtype, parameters)
     shift = draw.floats(5) if bias else None
-    check("DynamicQuantizeMatMul", [draw.floats(2, 3, 4), b, scale, zero, shift])
-    a, a_zero = draw.codes(np.uint8, 2, 3, 4), number(7, np.uint8)
-    check("MatMulIntegerToFloat", [a, b, number(0.02), scale, a_zero, zero, shift])
+    right = whole(b, zero, 1)
+
+    def exact(left, left_scale):
+        real = left @ right * (left_scale * along(scale, 2, 1)) + (0 if shift is None else shift)
+        return real.astype(np.float32)
+
+    x = draw.floats(2, 3, 4)
+    check_against(exact(*dynamically_quantized(x)), "DynamicQuantizeMatMul",
+                  [x, b, scale, zero, shift])  # fmt: skip
+    a, a_zero, step = draw.codes(np.uint8, 2, 3, 4), number(7, np.uint8), number(0.02)
+    check_against(exact(whole(a, a_zero), float(step)), "MatMulIntegerToFloat",
+                  [a, b, step, scale, a_zero, zero, shift])  # fmt: skip
     if dtype == np.int8:
         signed = draw.codes(np.int8, 2, 3, 4)
-        check("MatMulIntegerToFloat", [signed, b, number(0.02), scale, None, zero, shift])
+        check_against(exact(whole(signed), float(step)), "MatMulIntegerToFloat",
+                      [signed, b, step, scale, None, zero, shift])  # fmt: skip
 
 
 @pytest.mark.parametrize("a", [np.zeros((2, 4)), -np.ones((2, 4)), np.full((2, 4), 3.5)])
 def test_dynamic_quantization_of_one_sided_ranges(draw, a):
-    b = draw.codes(np.uint8, 4, 5)
-    check("DynamicQuantizeMatMul", [a.astype(np.float32), b, number(0.1)])
+    b, (left, scale) = draw.codes(np.uint8, 4, 5), dynamically_quantized(a)
+    exact = left @ whole(b) * (scale * float(number(0.1)))
+    inputs = [a.astype(np.float32), b, number(0.1)]
+    check_against(exact.astype(np.float32), "DynamicQuantizeMatMul", inputs)
 
 
 def test_mat_mul_integer_to_float_with_a_scale_for_each_column(draw):
@@ -147,8 +168,14 @@ def test_quantized_gemm(draw, trans_a, trans_b, quantized, c):
     b = [draw.codes(np.int8, *right), np.abs(draw.floats(5)), np.zeros(5, np.int8), addend]
     for dtype in BYTES:
         a = [draw.codes(dtype, *left), number(0.1), number(12, dtype)]
-        y = [number(9.3), number(10, dtype)] if quantized else []
-        check("QGemm", [*a, *b, *y], attributes)
+        one, two = whole(a[0], a[2]), whole(b[0], b[2], 0 if trans_b else 1)
+        product = (one.T if trans_a else one) @ (two.T if trans_b else two)
+        real = (product + (0 if c is None else addend)) * (0.7 * 0.1 * along(b[1], 2, 1))
+        if quantized:
+            zero = number(10, dtype)
+            check_codes(real / 9.3, zero, "QGemm", [*a, *b, number(9.3), zero], attributes)
+        else:
+            check_against(real.astype(np.float32), "QGemm", [*a, *b], attributes)
 
 
 @pytest.mark.parametrize("shape", [(3, 4, 4), (4, 4), (2, 2, 1, 1)])

@@ -52,11 +52,13 @@ def agree(actual: Any, expected: Any, atol: float) -> None:
 
 
 WIDER = {
-    # Outputs are multiples of 0.1531, the last quantization's step. The other runtime computes in
-    # integers throughout, and by itself differs by three steps with its optimizations off.
-    "mobilenetv2_qdq_maui": 2.01 * 0.15309935,
+    # Outputs are multiples of 0.1531, the last quantization's step. A sum of floats that rounds
+    # otherwise moves a code by one, and 53 layers on, outputs lie apart by two steps or three: so
+    # do those of NumPy with the sums of three kinds of processors, and the other runtime's own with
+    # its optimizations off. Five steps leave room for orders that were not tried.
+    "mobilenetv2_qdq_maui": 5.01 * 0.15309935,
 }
-"""Models whose outputs have a coarser resolution of their own."""
+"""Models whose outputs have a coarser resolution of their own: that of quantized numbers."""
 
 
 def cases() -> list[Path]:

@@ -36,8 +36,12 @@ def checked(content: bytes) -> bool:
     return True
 
 
-def run_elsewhere(content: bytes, names: list[str], feeds: dict[str, Any]) -> list[Any]:
+def run_elsewhere(
+    content: bytes, names: list[str], feeds: dict[str, Any], *, optimized: bool = True
+) -> list[Any]:
     options = onnxruntime.SessionOptions()
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
@@ -60,12 +64,18 @@ def test_real_models(path: Path) -> None:
     for case in sorted(path.parent.glob("case*.npz")):
         feeds, expected = read_case(case)
         feeds = with_keys(model, feeds)
-        for results in (
-            Evaluator(small).run(list(expected), feeds),
-            run_elsewhere(content, list(expected), feeds),
-        ):
-            for actual, wanted in zip(results, expected.values(), strict=True):
-                agree(_plain(actual), wanted, WIDER.get(name, ATOL))
+        names = list(expected)
+        here, wanted = Evaluator(small).run(names, feeds), list(expected.values())
+        agree_all(here, wanted, name)
+        if name in WIDER:
+            # Optimized, it would multiply bytes, and some processors saturate such products.
+            wanted = run_elsewhere(to_bytes(model), names, feeds, optimized=False)
+        agree_all(run_elsewhere(content, names, feeds, optimized=name not in WIDER), wanted, name)
+
+
+def agree_all(results: list[Any], wanted: list[Any], name: str) -> None:
+    for actual, expected in zip(results, wanted, strict=True):
+        agree(_plain(actual), _plain(expected), WIDER.get(name, ATOL))
 
 
 def _plain(value: Any) -> Any:
