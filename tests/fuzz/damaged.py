@@ -7,9 +7,9 @@ from tests.conformance.suite import cases
 from tests.fuzz.mutate import default_corpus, mutate
 from tests.fuzz.trial import Trial
 
-RUNS = 1
+RUNS = 2
 SHARE = 18
-LARGEST = 20_000
+LARGEST = 12_000
 
 
 @cache

@@ -98,9 +98,7 @@ def bits_differ(found: list[Any], wanted: list[Any]) -> bool:
     )
 
 
-def difference(
-    content: bytes, feeds: Feeds, found: list[Any], wanted: list[Any], run: Runs
-) -> str:
+def difference(content: bytes, feeds: Feeds, found: list[Any], wanted: list[Any], run: Runs) -> str:
     """How results differ beyond resolution; `run` is the judge that gave `wanted`."""
     if said := form(found, wanted):
         return said
@@ -114,9 +112,7 @@ def difference(
     for (a, b), where in zip(pairs, odd, strict=True):
         if where.any():
             place = tuple(int(item) for item in np.argwhere(where)[0])
-            return (
-                f"{int(where.sum())} of {where.size} {b.dtype} differ: {a[place]!r} for {b[place]!r}"
-            )
+            return f"{int(where.sum())} of {where.size} {b.dtype} differ: {a[place]!r} for {b[place]!r}"
     return ""
 
 
@@ -142,9 +138,7 @@ def _conditioned(
                 _loosen(other, b, kind, slack[place], free[place])
             elif kind == "round":
                 free[place] |= np.asarray(other != b)
-    return [
-        unequal(a, b, SPREAD * s) & ~f for (a, b), s, f in zip(pairs, slack, free, strict=True)
-    ]
+    return [unequal(a, b, SPREAD * s) & ~f for (a, b), s, f in zip(pairs, slack, free, strict=True)]
 
 
 def _loosen(other: Array, b: Array, kind: str, slack: Array, free: Array) -> None:

@@ -147,7 +147,9 @@ def split(maker: Maker) -> list[Output]:
 
 
 def top_k(maker: Maker) -> list[Output]:
-    name = maker.data(("h", "w"), kind := maker.rng.choice(("float32", "float16", "int64", "uint8")))
+    name = maker.data(
+        ("h", "w"), kind := maker.rng.choice(("float32", "float16", "int64", "uint8"))
+    )
     count = maker.whole(1, wild=0.3, among=COUNTS)
     values, places = maker.node(
         "TopK", name, count, outputs=2, largest=maker.rng.choice((0, 1)),
@@ -159,7 +161,9 @@ def top_k(maker: Maker) -> list[Output]:
 def one_hot(maker: Maker) -> list[Output]:
     kind = maker.rng.choice(("int64", "int32", "float32", "uint8"))
     indices = maker.data(maker.rng.choice((("n",), ("n", 2))), kind, 0.3)
-    depth = maker.whole(1, maker.rng.choice(INDEX), 0.3, among=COUNTS, scalar=maker.rng.random() < 0.7)
+    depth = maker.whole(
+        1, maker.rng.choice(INDEX), 0.3, among=COUNTS, scalar=maker.rng.random() < 0.7
+    )
     values = maker.constant(elements(maker.rng, (2,), "float32"))
     axis = maker.maybe(lambda: maker.rng.choice((0, 1, -1, maker.one())))
     return [(maker.node("OneHot", indices, depth, values, axis=axis), "float32")]

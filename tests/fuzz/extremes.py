@@ -30,7 +30,7 @@ def make(seed: int) -> Trial:
     tail: list[str] = []
     while maker.rng.random() < 0.45 and len(tail) < 3:
         found = [follow(maker, found[0], tail), *found[1:]]
-    outputs = [(name, _element_type(kind)) for name, kind in found]
+    outputs = [(name, element_number(kind)) for name, kind in found]
     return maker.trial(
         outputs,
         " ".join((what, *tail)),
@@ -39,7 +39,8 @@ def make(seed: int) -> Trial:
     )
 
 
-def _element_type(kind: str) -> int:
+def element_number(kind: str) -> int:
+    """ONNX's number of an element type's name."""
     return element_type(dtype_of("object" if kind == "str" else kind))
 
 
@@ -63,7 +64,7 @@ def follow(maker: Maker, value: Output, tail: list[str]) -> Output:
         to = maker.rng.choice(("float32", "int32", "int64", "float64"))
         if kind in FLOATS:
             to = maker.rng.choice(("float32", "float64"))
-        return maker.node("Cast", name, to=_element_type(to)), to
+        return maker.node("Cast", name, to=element_number(to)), to
     if move.startswith("Reduce"):
         return maker.node(move, name, keepdims=maker.rng.choice((0, 1))), kind
     return maker.node(move, name), kind

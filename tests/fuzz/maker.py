@@ -98,7 +98,9 @@ class Maker:
             self.constants.append(numpy_helper.from_array(array, name))
         return name
 
-    def node(self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **given: Any) -> Any:
+    def node(
+        self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **given: Any
+    ) -> Any:
         """A node; its output's name, or the names of several."""
         names = [self.name() for _ in range(outputs)]
         given = {key: value for key, value in given.items() if value is not None}
