@@ -16,7 +16,7 @@ test: $(VENV)/.test
 ## Everything, the long tests included.
 test-all: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 tests
-	$(BIN)/python -m tests.fuzz.run --count 20000
+	$(BIN)/python -m tests.fuzz.run --count 100000
 
 ## Tests of machine code on an emulated aarch64 processor, which takes long; see CONTRIBUTING.
 aarch64: build/aarch64/usr/bin/python

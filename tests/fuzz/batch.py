@@ -42,6 +42,15 @@ def generator(name: str) -> Generator:
     return found  # type: ignore[no-any-return]
 
 
+def warm_up(names: tuple[str, ...]) -> None:
+    """Load what children need, so that they need not."""
+    importlib.import_module("onnxruntime")
+    for name in names:
+        generator(name).make(0)
+    bench = Bench(generator("extremes").make(0))
+    bench.run(COMPILED, bench.trial.feeds(0))
+
+
 @dataclass
 class Batch:
     """Runs `start` to `stop` of a generator, and what came of those that are done."""
@@ -114,7 +123,7 @@ def start(batch: Batch, begin: int) -> int:
     try:
         os.close(reader)
         _work(batch, begin, writer)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - the harness itself failed
         os.write(writer, f"{type(error).__name__}: {error}\n".encode())
         os._exit(BROKEN)
     os._exit(0)

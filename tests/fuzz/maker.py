@@ -106,7 +106,7 @@ class Maker:
         given = {key: value for key, value in given.items() if value is not None}
         empty = [key for key, value in given.items() if value == []]
         full = {key: value for key, value in given.items() if key not in empty}
-        node = helper.make_node(kind, inputs, names, domain=domain, **full)
+        node = helper.make_node(kind, inputs, names, **full)
         for key in empty:
             node.attribute.append(AttributeProto(name=key, type=AttributeProto.INTS))
         self.nodes.append(node)

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.batch import NAMES, Batch, do, generator
-from tests.fuzz.judge import COMPILED, Bench, Finding
+from tests.fuzz.batch import NAMES, Batch, do, generator, warm_up
+from tests.fuzz.judge import Finding
 
 MEMORIES = ("plain", "guard", "heap")
 RUNS_PER_BATCH = 192
@@ -53,12 +53,12 @@ def batches(given: argparse.Namespace, memories: tuple[str, ...]) -> Iterator[Ba
     ends = time.monotonic() + given.seconds if given.seconds else None
     places = []
     for name, count in shares(given).items():
-        places += [(at / count, name, given.start + at, given.start + min(at + RUNS_PER_BATCH, count))
-                   for at in range(0, count, RUNS_PER_BATCH)]  # fmt: skip
-    for place, (_, name, start, stop) in enumerate(sorted(places)):
+        places += [(at / count, name, at, count) for at in range(0, count, RUNS_PER_BATCH)]
+    for place, (_, name, at, count) in enumerate(sorted(places)):
         memory = given.memory or MEMORIES[place % len(MEMORIES)]
         if memory in memories and (ends is None or time.monotonic() < ends):
-            yield Batch(name, start, stop, guard=memory == "guard")
+            stop = given.start + min(at + RUNS_PER_BATCH, count)
+            yield Batch(name, given.start + at, stop, guard=memory == "guard")
 
 
 def shares(given: argparse.Namespace) -> dict[str, int]:
@@ -90,17 +90,6 @@ def line_of(name: str, number: int, finding: Finding, memory: str) -> dict[str, 
     }  # fmt: skip
 
 
-def warm(given: argparse.Namespace) -> None:
-    """Load what children need, so that they need not."""
-    import onnxruntime  # noqa: F401 - for children to have
-    from tests.fuzz import extremes
-
-    for name in (given.generator,) if given.generator else NAMES:
-        generator(name).make(0)
-    bench = Bench(extremes.make(0))
-    bench.run(COMPILED, bench.trial.feeds(0))
-
-
 def heap_library() -> str | None:
     """glibc's checked malloc, where the system has it."""
     return ctypes.util.find_library("c_malloc_debug") or next(
@@ -111,7 +100,7 @@ def heap_library() -> str | None:
 
 def work(given: argparse.Namespace, memories: tuple[str, ...], workers: int) -> Iterator[Any]:
     """Do this process's batches."""
-    warm(given)
+    warm_up((given.generator,) if given.generator else NAMES)
     for batch in do(batches(given, memories), workers):
         yield from told(batch, "heap" if memories == ("heap",) else "plain")
 
