@@ -29,7 +29,8 @@ def make(seed: int) -> Trial:
     found = TEMPLATES[what](maker)
     tail: list[str] = []
     while maker.rng.random() < 0.45 and len(tail) < 3:
-        found = [follow(maker, found[0], tail), *found[1:]]
+        last = follow(maker, found[0], tail)
+        found = [last, *(found if tail[-1] in ("Shape", "Size") else found[1:])]
     outputs = [(name, element_number(kind)) for name, kind in found]
     return maker.trial(
         outputs,

@@ -43,7 +43,8 @@ class Finding:
     @property
     def key(self) -> tuple[str, str, str]:
         """The same for findings that look alike."""
-        shape = re.sub(r"'[^']*'|\"[^\"]*\"", "'x'", self.text)
+        text = self.text.partition(": ")[2] if self.kind == "foreign" else self.text
+        shape = re.sub(r"'[^']*'|\"[^\"]*\"", "'x'", text)
         shape = re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?|\b(nan|inf)\b", "#", shape)
         shape = re.sub(r"\(?#(, ?#)*,?\)?", "#", shape)
         node = re.search(r"\(at node [^(]*\((\w+)\)", self.text)

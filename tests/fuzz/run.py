@@ -32,6 +32,7 @@ class Report:
 
     outcomes: Counter[str] = field(default_factory=Counter)
     runs: Counter[str] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
     found: dict[tuple[str, ...], dict[str, Any]] = field(default_factory=dict)
 
     def add(self, line: dict[str, Any]) -> dict[str, Any] | None:
@@ -39,6 +40,7 @@ class Report:
         if "outcomes" in line:
             self.outcomes.update(line["outcomes"])
             self.runs[line["generator"]] += sum(line["outcomes"].values())
+            self.seconds[line["generator"]] += line["seconds"]
             return None
         key = tuple(line["key"])
         if key in self.found:
@@ -72,7 +74,7 @@ def shares(given: argparse.Namespace) -> dict[str, int]:
 
 def told(batch: Batch, memory: str) -> Iterator[dict[str, Any]]:
     """A finished batch as lines."""
-    yield {"outcomes": batch.outcomes, "generator": batch.name}
+    yield {"outcomes": batch.outcomes, "generator": batch.name, "seconds": batch.seconds}
     for number, finding in batch.findings:
         yield line_of(batch.name, number, finding, "guard" if batch.guard else memory)
 
@@ -157,14 +159,15 @@ def main() -> int:
             print(f"{new['kind']} [{new['what']}] {new['place']} {new['text'][:300]}")
             print(f"    {new['command']}", flush=True)
     taken = time.monotonic() - began
-    total = sum(report.runs.values())
+    for name, count in report.runs.items():
+        print(f"{name:<10} {count:8} runs, {report.seconds[name] / count * 1e3:6.1f} ms each")
     print(
-        f"{total} runs in {taken:.0f} s ({dict(report.runs)}; {dict(report.outcomes)}), "
+        f"{sum(report.runs.values())} runs in {taken:.0f} s, {dict(report.outcomes)}, "
         f"{len(report.found)} findings"
     )
     if given.json:
         given.json.write_text(json.dumps({
-            "runs": report.runs, "outcomes": report.outcomes, "seconds": taken,
+            "runs": report.runs, "outcomes": report.outcomes, "seconds": taken, "processor": report.seconds,
             "findings": list(report.found.values()),
         }, indent=1))  # fmt: skip
     return bool(report.found)
