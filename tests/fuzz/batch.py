@@ -33,9 +33,6 @@ HOMES = {"bytes": "damaged"}
 BROKEN = 77
 """How a child ends where the harness itself fails."""
 
-PEER_EVERY = 8
-"""One model of so many is run by onnxruntime too."""
-
 
 def generator(name: str) -> Generator:
     """A generator by name."""
@@ -64,6 +61,9 @@ class Batch:
     start: int
     stop: int
     guard: bool = False
+    peer_every: int = 8
+    """One model of so many is run by onnxruntime too; 0 for none."""
+
     outcomes: dict[str, int] = field(default_factory=dict)
     findings: list[tuple[int, Finding]] = field(default_factory=list)
     last: int = -1
@@ -174,7 +174,8 @@ def _work(batch: Batch, begin: int, writer: int) -> None:
             bench = Bench(source.make(group))
         run = number % source.RUNS
         outcome = judge(bench, run)
-        if group % PEER_EVERY == 0 and outcome == "ran" and bench.trial.plain is None:
+        asked = batch.peer_every and group % batch.peer_every == 0
+        if asked and outcome == "ran" and bench.trial.plain is None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             _beside(bench, other, run)
         told = [(item.kind, item.what, item.text, item.place) for item in bench.findings]

@@ -142,11 +142,14 @@ class Disagreement:
         """The operators of the main graph."""
         return {node.op_type for node in self.model.graph.node}
 
+    def arrays(self) -> list[Any]:
+        """What is fed, and the constants."""
+        fed = [item for item in self.feeds.values() if isinstance(item, np.ndarray)]
+        return fed + [onnx.numpy_helper.to_array(item) for item in self.model.graph.initializer]
+
     def odd_floats(self) -> bool:
         """Whether a feed or constant has NaN, infinities or numbers near the ends."""
-        arrays = [item for item in self.feeds.values() if isinstance(item, np.ndarray)]
-        arrays += [onnx.numpy_helper.to_array(item) for item in self.model.graph.initializer]
-        for array in arrays:
+        for array in self.arrays():
             if is_float(array.dtype) and array.size:
                 with np.errstate(all="ignore"):
                     wide = np.abs(array.astype(np.float64))
@@ -168,8 +171,42 @@ def _of(*operators: str) -> Callable[[Disagreement], bool]:
     return lambda case: bool(case.operators & set(operators))
 
 
-def _odd_of(*operators: str) -> Callable[[Disagreement], bool]:
+def _odd(*operators: str) -> Callable[[Disagreement], bool]:
     return lambda case: bool(case.operators & set(operators)) and case.odd_floats()
 
 
-CLASSES: tuple[Class, ...] = ()
+def _empty(*operators: str) -> Callable[[Disagreement], bool]:
+    return lambda case: (
+        bool(case.operators & set(operators)) and any(item.size == 0 for item in case.arrays())
+    )
+
+
+def _flags(case: Disagreement) -> bool:
+    return any(
+        item.type == onnx.AttributeProto.INT and item.name in FLAGS and item.i not in (0, 1)
+        for node in case.model.graph.node
+        for item in node.attribute
+    )
+
+
+FLAGS = ("keepdims", "exclusive", "reverse", "select_last_index", "largest", "sorted", "fmod",
+         "noop_with_empty_axes", "allowzero", "upper", "inverse", "onesided", "periodic", "transA",
+         "transB", "align_corners", "center_point_box", "count_include_pad", "ceil_mode",
+         )  # fmt: skip
+
+CLASSES: tuple[Class, ...] = (
+    Class("flags", "An attribute that is a flag has another number than 0 and 1, which the "
+          "specification leaves open: we take it as set, onnxruntime compares with 1.", _flags),
+    Class("no terms", "onnxruntime leaves memory unwritten where the summed dimension is empty; "
+          "an empty sum is 0.",
+          _empty("MatMulInteger", "MatMul", "Gemm", "QLinearMatMul", "Einsum", "Conv")),
+    Class("order of NaN", "Comparisons with NaN are false in onnxruntime, so that what NaN gives "
+          "depends on its place; here NaN is the largest, as in NumPy.",
+          _odd("Hardmax", "ArgMax", "ArgMin", "TopK", "ReduceMax", "ReduceMin", "MaxPool", "Clip",
+               "GlobalMaxPool", "Relu", "Max", "Min", "Unique", "NonMaxSuppression")),
+    Class("coordinates", "onnxruntime rounds coordinates to float32 before it weighs, so that a "
+          "neighbour with a weight of 0 counts where it is very large.",
+          _odd("Resize", "Upsample", "GridSample", "RoiAlign", "AffineGrid")),
+)  # fmt: skip
+"""Every known disagreement. Each was looked at; where a rule of the specification decides, our
+result follows it."""

@@ -60,7 +60,7 @@ def batches(given: argparse.Namespace, memories: tuple[str, ...]) -> Iterator[Ba
         memory = given.memory or MEMORIES[place % len(MEMORIES)]
         if memory in memories and (ends is None or time.monotonic() < ends):
             stop = given.start + min(at + RUNS_PER_BATCH, count)
-            yield Batch(name, given.start + at, stop, guard=memory == "guard")
+            yield Batch(name, given.start + at, stop, memory == "guard", given.peer_every)
 
 
 def shares(given: argparse.Namespace) -> dict[str, int]:
@@ -86,6 +86,8 @@ def line_of(name: str, number: int, finding: Finding, memory: str) -> dict[str, 
         f"python -m tests.fuzz.run --generator {name} --start {first} "
         f"--count {number - first + 1} --memory {memory}"
     )
+    if finding.kind == "onnxruntime":
+        command += " --peer-every 1"
     return {
         "kind": finding.kind, "generator": name, "what": finding.what, "text": finding.text,
         "place": finding.place, "command": command, "key": [name, *finding.key],
@@ -140,6 +142,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=0, help="begin nothing after so long")
     parser.add_argument("--memory", choices=MEMORIES, help="one kind of memory for all children")
+    parser.add_argument("--peer-every", type=int, default=8, help="models per one of onnxruntime")
     parser.add_argument("--json", type=Path, help="where to write the report")
     parser.add_argument("--inside", type=int, default=0, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -166,10 +169,14 @@ def main() -> int:
         f"{len(report.found)} findings"
     )
     if given.json:
-        given.json.write_text(json.dumps({
-            "runs": report.runs, "outcomes": report.outcomes, "seconds": taken, "processor": report.seconds,
+        told = {
+            "runs": report.runs,
+            "outcomes": report.outcomes,
+            "seconds": taken,
+            "processor": report.seconds,
             "findings": list(report.found.values()),
-        }, indent=1))  # fmt: skip
+        }
+        given.json.write_text(json.dumps(told, indent=1))
     return bool(report.found)
 
 
