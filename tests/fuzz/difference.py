@@ -59,6 +59,16 @@ def exact(model: onnx.ModelProto) -> bool:
     return not model.functions and all(node.op_type in EXACT for node in model.graph.node)
 
 
+def resolution(model: onnx.ModelProto, feeds: Feeds) -> float:
+    """That of the coarsest of the floats that take part, from 32 bits on: results of other types
+    may come from those. Narrower ones are computed in 32 bits and judged by their own steps."""
+    kinds = {item.dtype for item in feeds.values() if isinstance(item, np.ndarray)}
+    coarse = any(kind == np.float32 for kind in kinds) or any(
+        item.data_type == onnx.TensorProto.FLOAT for item in model.graph.initializer
+    )
+    return float(np.finfo(np.float32).eps) if coarse else 0.0
+
+
 def form(found: Any, wanted: Any) -> str:
     """How two results differ in type, shape or nesting; empty where they do not."""
     if isinstance(wanted, list | tuple):
@@ -84,9 +94,11 @@ def flat(results: Any) -> list[Array]:
     return []
 
 
-def unequal(found: Array, wanted: Array, slack: Array | None = None) -> NDArray[np.bool_]:
-    """Where two tensors of the same type and shape differ by more than `slack` and a few steps;
-    at all, where no slack is given."""
+def unequal(
+    found: Array, wanted: Array, slack: Array | None = None, eps: float = 0.0
+) -> NDArray[np.bool_]:
+    """Where two tensors of the same type and shape differ by more than `slack` and a few steps
+    (of their type, or of `eps` where that is more); at all, where no slack is given."""
     if not is_float(wanted.dtype):
         return np.asarray(found != wanted)
     facts = ml_dtypes.finfo(wanted.dtype)
@@ -96,7 +108,9 @@ def unequal(found: Array, wanted: Array, slack: Array | None = None) -> NDArray[
         if slack is None:
             return np.asarray(~same)
         steps = STEPS if wanted.dtype.itemsize > 2 else NARROW
-        allowed = steps * float(facts.eps) * np.abs(b) + STEPS * float(facts.smallest_subnormal)
+        allowed = max(steps * float(facts.eps), STEPS * eps) * np.abs(b) + STEPS * float(
+            facts.smallest_subnormal
+        )
         near = np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= allowed + slack)
     return np.asarray(~(same | near))
 
@@ -109,8 +123,16 @@ def bits_differ(found: list[Any], wanted: list[Any]) -> bool:
     )
 
 
-def difference(content: bytes, feeds: Feeds, found: list[Any], wanted: list[Any], run: Runs) -> str:
-    """How results differ beyond resolution; `run` is the judge that gave `wanted`."""
+def difference(
+    content: bytes,
+    feeds: Feeds,
+    found: list[Any],
+    wanted: list[Any],
+    run: Runs,
+    least: float = 0.0,
+) -> str:
+    """How results differ beyond resolution, which is taken to be `least` or more; `run` is the
+    judge that gave `wanted`."""
     if said := form(found, wanted):
         return said
     pairs = list(zip(flat(found), flat(wanted), strict=True))
@@ -119,10 +141,11 @@ def difference(content: bytes, feeds: Feeds, found: list[Any], wanted: list[Any]
         return ""
     model = onnx.ModelProto.FromString(content)
     if not exact(model):
-        odd = [unequal(a, b, np.zeros(b.shape)) for a, b in pairs]
+        eps = max(resolution(model, feeds), least)
+        odd = [unequal(a, b, np.zeros(b.shape), eps) for a, b in pairs]
         if not any(item.any() for item in odd):
             return ""
-        odd = _conditioned(model, feeds, pairs, run)
+        odd = _conditioned(model, feeds, pairs, run, eps)
         if any(node.op_type in TRANSFORMS for node in model.graph.node):
             odd = [_transformed(a, b) & where for (a, b), where in zip(pairs, odd, strict=True)]
     for (a, b), where in zip(pairs, odd, strict=True):
@@ -143,7 +166,11 @@ def _transformed(found: Array, wanted: Array) -> NDArray[np.bool_]:
 
 
 def _conditioned(
-    model: onnx.ModelProto, feeds: Feeds, pairs: list[tuple[Array, Array]], run: Runs
+    model: onnx.ModelProto,
+    feeds: Feeds,
+    pairs: list[tuple[Array, Array]],
+    run: Runs,
+    eps: float,
 ) -> list[NDArray[np.bool_]]:
     """Where results differ by more than rounded inputs explain."""
     rng = random.Random(1)
@@ -164,7 +191,9 @@ def _conditioned(
                 _loosen(other, b, kind, slack[place], free[place])
             elif kind == "round":
                 free[place] |= np.asarray(other != b)
-    return [unequal(a, b, SPREAD * s) & ~f for (a, b), s, f in zip(pairs, slack, free, strict=True)]
+    return [
+        unequal(a, b, SPREAD * s, eps) & ~f for (a, b), s, f in zip(pairs, slack, free, strict=True)
+    ]
 
 
 def _loosen(other: Array, b: Array, kind: str, slack: Array, free: Array) -> None:
