@@ -170,18 +170,8 @@ class Class:
     holds: Callable[[Disagreement], bool]
 
 
-def _of(*operators: str) -> Callable[[Disagreement], bool]:
-    return lambda case: bool(case.operators & set(operators))
-
-
 def _odd(*operators: str) -> Callable[[Disagreement], bool]:
     return lambda case: bool(case.operators & set(operators)) and case.odd_floats()
-
-
-def _empty(*operators: str) -> Callable[[Disagreement], bool]:
-    return lambda case: (
-        bool(case.operators & set(operators)) and any(item.size == 0 for item in case.arrays())
-    )
 
 
 def _flags(case: Disagreement) -> bool:
@@ -192,19 +182,29 @@ def _flags(case: Disagreement) -> bool:
     )
 
 
+def _empty_sum(case: Disagreement) -> bool:
+    sums = ("MatMul", "Gemm", "QLinear", "Einsum", "Conv", "Reduce", "Arg", "Pool", "Softmax")
+    found = any(word in name for name in case.operators for word in sums)
+    return found and any(item.size == 0 for item in case.arrays())
+
+
 FLAGS = ("keepdims", "exclusive", "reverse", "select_last_index", "largest", "sorted", "fmod",
          "noop_with_empty_axes", "allowzero", "upper", "inverse", "onesided", "periodic", "transA",
          "transB", "align_corners", "center_point_box", "count_include_pad", "ceil_mode",
-         )  # fmt: skip
+         "interleaved", "saturate", "nan_mode", "is_causal", "antialias", "training_mode")  # fmt: skip
 
 CLASSES: tuple[Class, ...] = (
     Class("flags", "An attribute that is a flag has another number than 0 and 1, which the "
           "specification leaves open: we take it as set, onnxruntime compares with 1.", _flags),
     Class("bytes for floats", "onnxruntime gives floats of eight bits, and numbers of four, as "
           "arrays of bytes.", lambda case: case.said.endswith("for uint8")),
-    Class("no terms", "onnxruntime leaves memory unwritten where the summed dimension is empty; "
-          "an empty sum is 0.",
-          _empty("MatMulInteger", "MatMul", "Gemm", "QLinearMatMul", "Einsum", "Conv")),
+    Class("no terms", "onnxruntime leaves memory unwritten, or an empty dimension, where what is "
+          "summed or compared is empty; an empty sum is 0, an empty product 1.", _empty_sum),
+    Class("floats to integers", "What NaN, infinities and numbers beyond the type become as "
+          "integers is left open.",
+          _odd("DynamicQuantizeLinear", "QuantizeLinear", "Cast", "CastLike", "OneHot")),
+    Class("clamped activations", "onnxruntime's recurrent layers clamp what their activations get, "
+          "NaN included.", _odd("RNN", "GRU", "LSTM")),
     Class("order of NaN", "Comparisons with NaN are false in onnxruntime, so that what NaN gives "
           "depends on its place; here NaN is the largest, as in NumPy.",
           _odd("Hardmax", "ArgMax", "ArgMin", "TopK", "ReduceMax", "ReduceMin", "MaxPool", "Clip",
