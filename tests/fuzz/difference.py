@@ -46,8 +46,10 @@ TRANSFORMS = frozenset({"DFT", "STFT"})
 """Operators whose results have errors relative to the largest of them; what is not finite spreads
 over all of them, in a way that the order of the sums decides."""
 
-BOUNDED = frozenset({"RNN", "GRU", "LSTM", "Attention", "LinearAttention", "LayerNormalization",
-                     "RMSNormalization", "GroupNormalization", "InstanceNormalization"})  # fmt: skip
+BOUNDED = frozenset(
+    {"RNN", "GRU", "LSTM", "Attention", "LinearAttention", "LayerNormalization",
+     "RMSNormalization", "GroupNormalization", "InstanceNormalization"}
+)  # fmt: skip
 """Operators that sum products and then bound them: the sum may overflow in some order, which
 their results do not show."""
 

@@ -188,10 +188,12 @@ def _empty_sum(case: Disagreement) -> bool:
     return found and any(item.size == 0 for item in case.arrays())
 
 
-FLAGS = ("keepdims", "exclusive", "reverse", "select_last_index", "largest", "sorted", "fmod",
-         "noop_with_empty_axes", "allowzero", "upper", "inverse", "onesided", "periodic", "transA",
-         "transB", "align_corners", "center_point_box", "count_include_pad", "ceil_mode",
-         "interleaved", "saturate", "nan_mode", "is_causal", "antialias", "training_mode")  # fmt: skip
+FLAGS = frozenset(
+    {"keepdims", "exclusive", "reverse", "select_last_index", "largest", "sorted", "fmod",
+     "noop_with_empty_axes", "allowzero", "upper", "inverse", "onesided", "periodic", "transA",
+     "transB", "align_corners", "center_point_box", "count_include_pad", "ceil_mode",
+     "interleaved", "saturate", "nan_mode", "is_causal", "antialias", "training_mode"}
+)  # fmt: skip
 
 CLASSES: tuple[Class, ...] = (
     Class("flags", "An attribute that is a flag has another number than 0 and 1, which the "
