@@ -16,7 +16,7 @@ test: $(VENV)/.test
 ## Everything, the long tests included.
 test-all: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 tests
-	$(BIN)/python -m tests.fuzz.run --count 20000
+	$(BIN)/python -m tests.fuzz.run --count 100000
 
 ## Whether tests notice small changes of the code, 300 of them; most of an hour on two cores.
 mutants: $(VENV)/.test

@@ -19,10 +19,15 @@ def mutations(seed: int, count: int, corpus: list[bytes] | None = None) -> Itera
     chance = random.Random(seed)
     files = corpus or default_corpus()
     for _ in range(count):
-        content = bytearray(chance.choice(files))
-        for _ in range(chance.choice((1, 1, 1, 2, 4, 16))):
-            content = _MUTATORS[chance.randrange(len(_MUTATORS))](content, chance)
-        yield bytes(content)
+        yield mutate(chance.choice(files), chance)
+
+
+def mutate(whole: bytes, chance: random.Random) -> bytes:
+    """A file with one or more damages."""
+    content = bytearray(whole)
+    for _ in range(chance.choice((1, 1, 1, 2, 4, 16))):
+        content = _MUTATORS[chance.randrange(len(_MUTATORS))](content, chance)
+    return bytes(content)
 
 
 def default_corpus() -> list[bytes]:
