@@ -118,7 +118,9 @@ class Bounds:
         for statement in body:
             match statement:
                 case Loop(index, extent, inner):
-                    self._bind(index, ({}, self.note(extent)[1]))
+                    most = self.note(extent)[1]
+                    last = _number(extent - 1)[1] if isinstance(extent, int) else most
+                    self._bind(index, ({}, last))
                     self._body(inner)
                 case Guard(low, high, inner):
                     self._remember(_sum(_reach(self.note(low)), _reach(self.note(high))))
