@@ -76,9 +76,18 @@ def test_ranges_know_signs_and_clipping() -> None:
     assert bounds.note(maximum(minimum(N - 2**47, 1), 0)) == ({}, {(): 1.0})
     assert bounds.note(minimum(N, 2**47)) == ({}, {("n",): 1.0})
     assert bounds.note(3 - N) == ({("n",): 1.0}, {(): 3.0})
-    assert bounds.note((N + 5) // 4) == ({}, {("n",): 0.25, (): 1.25})
     assert bounds.note((N - 5) // -4) == ({("n",): 0.25, (): 1.0}, {(): 1.25})
     assert bounds.note(N % 7) == ({}, {(): 7.0})
+
+
+def test_a_task_taken_apart_is_no_larger_than_its_parts() -> None:
+    half = (N + 1) // 2
+    found, x = Bounds({}), dense("x", DataType.INT8, (M * half,))
+    task, row = symbol("%task"), symbol("%row")
+    inner = (Let("%row", Whole(task // half)), Store(x, (row * half,), Cast(Whole(row), x.dtype)))
+    found.add(kernel([Loop("%task", M * half, inner)]))
+    assert max(map(len, found.most)) == 2
+    assert found.most["m", "n"] == 0.5
 
 
 def test_kernels_are_bounded_by_their_loops() -> None:
