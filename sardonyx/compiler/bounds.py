@@ -9,7 +9,7 @@ is above a limit, which is found here as well, not even that needs to be compute
 from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.compiler.limits import LARGEST_SIZE, MOST, Terms
-from sardonyx.dims import LARGEST_NUMBER, Atom, Size
+from sardonyx.dims import LARGEST_NUMBER, Atom, Expression, Operation, Size
 from sardonyx.dtypes import DataType
 from sardonyx.loops.nodes import (
     Binary,
@@ -31,6 +31,7 @@ from sardonyx.loops.nodes import (
     Whole,
     dtype_of,
     operands,
+    symbols,
 )
 
 Bound = dict[tuple[str, ...], float]
@@ -53,9 +54,13 @@ class Bounds:
     def __init__(self, derived: Mapping[str, Size]) -> None:
         """`derived` are names of sizes that are computed of others."""
         self.most: Bound = {}
+        self._own: Bound = {}
+        """Of the kernel that is looked at, by all names."""
         self._derived = derived
-        self._names: dict[str, Range] = {}
+        self._names: dict[str, Bound] = {}
         self._seen: dict[int, Kernel] = {}
+        self._operations: dict[str, Bound] = {}
+        """Bounds of operations on single sizes, which count as names of their own."""
         self._scope: dict[str, Range] = {}
         self._sizes: dict[Size, Range] = {}
         self._places: dict[tuple[Size, Size], Bound] = {}
@@ -68,6 +73,7 @@ class Bounds:
             self._scope.clear()
             self._forget()
             self._body(kernel.body)
+            self._close()
 
     def limit(self) -> int:
         """A size up to which no number leaves 64 bits, if no other size is above it either; -1
@@ -79,6 +85,7 @@ class Bounds:
         >>> bounds.limit() == 2**29
         True
         """
+        self._close()
         for power in range(LARGEST_SIZE.bit_length() - 1, -1, -1):
             if sum(_scaled(factor, power * len(names))
                    for names, factor in self.most.items()) < MOST:  # fmt: skip
@@ -93,7 +100,7 @@ class Bounds:
         )
 
     def note(self, size: Size) -> Range:
-        """The range of a size, which is remembered."""
+        """The range of a size by all names, which is remembered."""
         found = self._sizes.get(size)
         if found is None:
             found = self._sizes[size] = self._size(size)
@@ -111,14 +118,41 @@ class Bounds:
 
     def _remember(self, bound: Bound) -> None:
         for product, factor in bound.items():
-            if factor > self.most.get(product, 0.0):
-                self.most[product] = factor
+            if factor > self._own.get(product, 0.0):
+                self._own[product] = factor
+
+    def _close(self) -> None:
+        """Say what was found of a kernel by sizes that arrays tell alone."""
+        own, self._own = self._own, {}
+        self.most = _larger(self.most, self._by_told(own))
+        self._own = {}
+
+    def _by_told(self, bound: Bound) -> Bound:
+        total: Bound = {}
+        for product, factor in bound.items():
+            term: Bound = {(): factor}
+            for name in product:
+                term = _product(term, self._told(name))
+            total = _sum(total, term)
+        return total
+
+    def _told(self, name: str) -> Bound:
+        """A bound of a parameter by sizes that arrays tell."""
+        if name not in self._names:
+            size = self._derived.get(name)
+            found = self._operations.get(name)
+            if size is not None:
+                found = _reach(self._size(size))
+            self._names[name] = {(name,): 1.0} if found is None else self._by_told(found)
+        return self._names[name]
 
     def _body(self, body: tuple[Statement, ...]) -> None:
         for statement in body:
             match statement:
                 case Loop(index, extent, inner):
-                    self._bind(index, ({}, self.note(extent)[1]))
+                    most = self.note(extent)[1]
+                    last = _number(extent - 1)[1] if isinstance(extent, int) else most
+                    self._bind(index, ({}, last))
                     self._body(inner)
                 case Guard(low, high, inner):
                     self._remember(_sum(_reach(self.note(low)), _reach(self.note(high))))
@@ -182,7 +216,16 @@ class Bounds:
 
     def _atom(self, atom: Atom) -> Range:
         if isinstance(atom, str):
-            return self._scope[atom] if atom in self._scope else self._named(atom)
+            return self._scope.get(atom, ({}, {(atom,): 1.0}))
+        found = self._operation(atom)
+        fixed = self._scope.keys().isdisjoint(symbols(atom[1]) | symbols(atom[2]))
+        single = not found[0] and all(len(product) < 2 for product in found[1])
+        if atom[0] not in ("//", "broadcast") or not fixed or not single:
+            return found
+        self._operations[str(atom)] = found[1]
+        return {}, {(str(atom),): 1.0}
+
+    def _operation(self, atom: Operation) -> Range:
         sign, left, right = atom
         a, b = self.note(left), self.note(right)
         match sign:
@@ -191,7 +234,7 @@ class Bounds:
                 less = _sum(_times(below, 1 / abs(right)), {(): 1.0}) if below else {}
                 return less, _times(above, 1 / abs(right))
             case "//":
-                return a if not b[0] else (_reach(a), _reach(a))
+                return self._divided(a, right) if not b[0] else (_reach(a), _reach(a))
             case "%":
                 return b
             case "min":
@@ -200,13 +243,15 @@ class Bounds:
                 return _smaller(a[0], b[0]), _larger(a[1], b[1])
         return _larger(a[0], b[0]), _larger(a[1], b[1])
 
-    def _named(self, name: str) -> Range:
-        """A parameter, in terms of sizes that arrays tell."""
-        if name not in self._names:
-            size = self._derived.get(name)
-            told: Range = ({}, {(name,): 1.0})
-            self._names[name] = told if size is None else self._size(size)
-        return self._names[name]
+    def _divided(self, left: Range, right: Size) -> Range:
+        """What lies in a range, divided by a size that is not below zero."""
+        terms = right.terms if isinstance(right, Expression) else {}
+        by = next(iter(terms)) if len(terms) == 1 else ()
+        names = [str(atom) for atom in by if atom not in self._scope]
+        if len(names) < len(by):
+            return left
+        below, above = (_quotient(side, names) for side in left)
+        return _sum(below, {(): 1.0}) if below else below, above
 
     def _range(self, value: Value, depth: int) -> tuple[Bound | None, Bound | None]:
         """How far below and above 0 an integer may lie; None where only elements tell."""
@@ -299,6 +344,20 @@ def _product(left: Bound, right: Bound) -> Bound:
         for b, y in right.items():
             names = tuple(sorted(a + b)) if a and b else a or b
             made[names] = made.get(names, 0.0) + x * y
+    return made
+
+
+def _quotient(bound: Bound, names: Sequence[str]) -> Bound:
+    """A bound divided by a product; where that is no factor, by 1, which it is at least."""
+    made: Bound = {}
+    for product, factor in bound.items():
+        rest = list(product)
+        for name in names:
+            if name not in rest:
+                rest = list(product)
+                break
+            rest.remove(name)
+        made[tuple(rest)] = made.get(tuple(rest), 0.0) + factor
     return made
 
 

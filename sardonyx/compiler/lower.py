@@ -306,8 +306,10 @@ def _call(
     operator: Any, facts: dict[Value, Fact],
 ) -> Any:  # fmt: skip
     """What a lowering returns; where it fails, the reference is left to say what is wrong."""
+    attributes = attribute_values(node, operator.newest())
+    _require_small(attributes)
     try:
-        return lowering(request, *inputs, **attribute_values(node, operator.newest()))
+        return lowering(request, *inputs, **attributes)
     except NotLowered:
         _note_wanted(result, node, request, facts)
         raise
@@ -316,6 +318,15 @@ def _call(
     except Exception as error:
         result.failures[node] = describe_failure(node, error)
         raise NotLowered(f"its lowering failed: {type(error).__name__}: {error}") from error
+
+
+def _require_small(attributes: dict[str, Any]) -> None:
+    """Steps, pads and the like are numbers that kernels can compute with."""
+    for name, value in attributes.items():
+        short = isinstance(value, tuple) and len(value) <= LARGEST_CONTENT
+        for item in value if short else (value,):
+            if isinstance(item, int) and not is_small(item):
+                raise NotLowered(f"'{name}' has numbers beyond any size")
 
 
 def describe_failure(node: Node, error: Exception) -> str:

@@ -24,6 +24,7 @@ from sardonyx.ops.sliding import Ints, pad_pairs, per_axis, slide
 class Col2Im(Operator):
     """Columns, each the flattened window of an image, summed back into the image."""
 
+    expands = False
     signatures = (
         "18(input: T, image_shape: tensor(int64), block_shape: tensor(int64), dilations?: ints,"
         " pads?: ints, strides?: ints) -> output: T; T: all",

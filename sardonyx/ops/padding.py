@@ -1,7 +1,6 @@
 # mypy: disable-error-code="misc, no-any-return"
 """Tensors made larger or smaller at their edges."""
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -96,8 +95,7 @@ class Pad(Operator):
             total = x.shape[axis] + before + behind
             if total < 0:
                 raise EvaluationError(f"{before} and {behind} take more than {x.shape[axis]}")
-            if total > sys.maxsize:
-                raise EvaluationError(f"{before} and {behind} make a size of {total}")
+            require_count(total)
             places[axis] = np.arange(-before, x.shape[axis] + behind)
         if mode == "constant":
             return _surround(x, places, constant_value)

@@ -128,6 +128,10 @@ class RoiAlign(Operator):
         node.attributes.pop("coordinate_transformation_mode", None)
 
 
+MOST_POINTS = 1 << 16
+"""Points of a cell along an axis beyond which a region is refused."""
+
+
 class _Samples:
     """Points along one axis of a region: two pixels and their weights for each.
 
@@ -137,7 +141,12 @@ class _Samples:
     def __init__(self, start: Any, extent: Any, cells: int, ratio: int, size: int) -> None:
         cell = extent / cells
         self.cells, self.size = cells, size
-        self.per_cell = ratio if ratio > 0 else int(np.ceil(cell))
+        wanted = ratio if ratio > 0 else np.ceil(cell)
+        if wanted > MOST_POINTS:
+            raise EvaluationError(
+                f"{wanted} points of a cell are too many", hint="check regions and sampling_ratio"
+            )
+        self.per_cell = 0 if np.isnan(wanted) else max(int(max(wanted, -1)), 0)
         inner = (np.arange(self.per_cell, dtype=cell.dtype) + 0.5) * cell / max(self.per_cell, 1)
         at = (start + np.arange(cells, dtype=cell.dtype)[:, None] * cell + inner).reshape(-1)
         inside = (at >= -1) & (at <= size)

@@ -124,7 +124,8 @@ def mel_weights(build: Builder, *inputs: Value) -> Any:
     left, peak, right = (
         build.Slice(edges, [first], [end]) for first, end in ((0, -2), (1, -1), (2, 2**31))
     )
-    rows = build.Range(0, build.Add(build.Div(dft_length, 2), 1), 1)
+    even = build.Sub(dft_length, build.Mod(dft_length, 2))
+    rows = build.Range(0, build.Add(build.Div(even, 2), 1), 1)
     bins = build.Unsqueeze(build.Cast(rows, to=_DOUBLE), [1])
     zero, one = np.float64(0), np.float64(1)
     rising = build.Div(build.Sub(bins, left), build.Max(build.Sub(peak, left), one))

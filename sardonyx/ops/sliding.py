@@ -95,7 +95,13 @@ def slide(
         max(need - size - begin - end, 0)
         for need, size, (begin, end) in zip(needed, sizes, chosen, strict=True)
     )
+    strides, dilations = _taken_steps(strides, outputs), _taken_steps(dilations, kernel)
     return Sliding(tuple(sizes), kernel, strides, dilations, chosen, overhang, outputs)
+
+
+def _taken_steps(steps: Ints, counts: Ints) -> tuple[int, ...]:
+    """Steps from one of several to the next; one that nobody takes may be of any length."""
+    return tuple(step if count > 1 else 1 for step, count in zip(steps, counts, strict=True))
 
 
 def _split(total: int, auto_pad: str) -> tuple[int, int]:

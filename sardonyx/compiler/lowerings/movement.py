@@ -18,7 +18,7 @@ from sardonyx.compiler.forms import (
     transpose,
     unsqueeze,
 )
-from sardonyx.compiler.lowerings.request import Lowerings, Request
+from sardonyx.compiler.lowerings.request import Agreement, Lowerings, Request
 from sardonyx.dims import Size, is_nonnegative, maximum, minimum
 from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.loops.nodes import STORED
@@ -54,8 +54,14 @@ def transposed(request: Request, x: Form, perm: tuple[int, ...] | None) -> Form:
 
 
 def expanded(request: Request, x: Form, shape: Form) -> Form:
-    """Axes of size 1 repeated."""
-    return expand(x, request.told(1))
+    """Axes of size 1 repeated, on either side."""
+    wanted, result = request.sizes(1, "the shape"), request.told(1)
+    for size, found in zip(reversed(wanted), reversed(result), strict=False):
+        if size not in (1, found):
+            if isinstance(size, int) and isinstance(found, int):
+                raise NotLowered(f"size {found} does not repeat to {size}")
+            request.agreements.append(Agreement(size, found, True))
+    return expand(x, result)
 
 
 def sliced(request: Request, x: Form, *_: Form | None) -> Form:

@@ -29,11 +29,10 @@ from sardonyx.loops.nodes import (
     Value,
     Whole,
 )
+from sardonyx.ops.regions import MOST_POINTS
 from sardonyx.record import record
 
 INT64 = DataType.INT64
-MOST_POINTS = 1 << 16
-"""Points of a cell along an axis beyond which a region is refused."""
 REGION, CHANNEL, IMAGE = symbol("%region"), symbol("%channel"), symbol("%image")
 
 
@@ -133,6 +132,7 @@ class _Aligned:
         points: Value = constant(self.ratio, INT64)
         if self.ratio <= 0:
             points = Cast(Unary("ceil", self.read("length", line)), INT64)
+        wanted, most = Whole(symbol(f"%wanted_{line.name}")), constant(MOST_POINTS, INT64)
         names = ("start", "length", "low", "high", "at")
         return [
             *(Register(f"{name}_{line.name}", self.dtype, (), 0.0) for name in names),
@@ -141,8 +141,8 @@ class _Aligned:
                    Binary("div", extent, self.number(float(line.cells)))),
             Let(f"%wanted_{line.name}", points),
             Guard(MOST_POINTS, symbol(f"%wanted_{line.name}"), (report,)),
-            Let(f"%points_{line.name}", Binary("min", Whole(symbol(f"%wanted_{line.name}")),
-                                               constant(MOST_POINTS, INT64))),
+            Let(f"%points_{line.name}",
+                Select(Binary("gt", wanted, most), constant(0, INT64), wanted)),
         ]  # fmt: skip
 
     def sample(self, line: _Line) -> list[Statement]:
