@@ -71,16 +71,16 @@ class Proof:
             return False
         for fact in facts:
             left = size - fact
-            if left >= 0 if isinstance(left, int) else self.plain(left):
+            if self.plain(left):
                 return True
         if self.without_operations(size, facts, depth - 1):
             return True
-        joined = _joined_quotients(size)
+        joined = _joined_quotients(size, facts)
         return joined != size and self.try_(joined, facts, depth - 1)
 
-    def plain(self, size: Expression) -> bool:
+    def plain(self, size: Size) -> bool:
         """True where all terms are of names that are not below zero, with no minus."""
-        return is_nonnegative(size) and self.below.isdisjoint(size.symbols)
+        return is_nonnegative(size) and self.below.isdisjoint(symbols(size))
 
     def without_operations(self, size: Expression, facts: tuple[Size, ...], depth: int) -> bool:
         """By the operations in a size, one after another, then by its loops and facts."""
@@ -92,9 +92,9 @@ class Proof:
             growth = _growth(size, atom)
             if growth is None:
                 continue
-            if is_nonnegative(growth) and bounds[0] is not None:
+            if self.plain(growth) and bounds[0] is not None:
                 return self.try_(_put(size, atom, bounds[0]), facts, depth)
-            if is_nonnegative(-growth) and bounds[1] is not None:
+            if self.plain(-growth) and bounds[1] is not None:
                 return self.try_(_put(size, atom, bounds[1]), facts, depth)
         return self.by_facts(size, facts, depth) or self.without_loops(size, facts, depth)
 
@@ -129,8 +129,8 @@ class Proof:
         """What a size is at most, over all loops; None where that is not clear."""
         if isinstance(size, Expression):
             for atom in list(operations(size)):
-                growth = _growth(size, atom)
-                if growth is None or not is_nonnegative(growth) or atom[0] not in ("//", "%"):
+                growth = _growth(size, atom) if isinstance(size, Expression) else None
+                if growth is None or not self.plain(growth) or atom[0] not in ("//", "%"):
                     return None
                 upper = self.quotient_bounds(atom, facts, depth)[1]
                 if upper is None:
@@ -142,9 +142,9 @@ class Proof:
                 growth = size.growth(item.name)
                 if growth is None:
                     return None
-                if not is_nonnegative(growth) and not is_nonnegative(-growth):
+                if not self.plain(growth) and not self.plain(-growth):
                     return None
-                end = item.high if is_nonnegative(growth) else item.low
+                end = item.high if self.plain(growth) else item.low
                 size = substitute(size, {item.name: end})
         return size
 
@@ -157,9 +157,9 @@ class Proof:
             if growth is None:
                 return False
             ends = [item.low, item.high]
-            if is_nonnegative(growth):
+            if self.plain(growth):
                 ends = [item.low]
-            elif is_nonnegative(-growth):
+            elif self.plain(-growth):
                 ends = [item.high]
             kept = tuple(fact for fact in facts if item.name not in symbols(fact))
             return all(self.try_(substitute(size, {item.name: end}), kept, depth) for end in ends)
@@ -244,14 +244,17 @@ def _put_all(sizes: tuple[Size, ...], atom: Atom, other: Size) -> tuple[Size, ..
     return tuple(_put(size, atom, other) for size in sizes)
 
 
-def _joined_quotients(size: Expression) -> Size:
-    """A size with `a - a % b` in the place of `a // b * b`."""
+def _joined_quotients(size: Expression, facts: tuple[Size, ...]) -> Size:
+    """A size with `a - a % b` in the place of `a // b * b`, where b is known to be above zero."""
     for atom in dict.fromkeys(operations(size)):
         sign, left, right = atom
         if sign != "//":
             continue
-        ((by, factor),) = right.terms.items() if _is_product(right) else (((), right),)
-        if not isinstance(factor, int) or factor < 1:
+        divisor = right.terms if isinstance(right, Expression) else {(): right}
+        if len(divisor) > 1:
+            continue
+        ((by, factor),) = divisor.items()
+        if factor < 1 or (by and right - 1 not in facts):
             continue
         rest = Expression({(Operation(("%", left, right)),): 1})
         for product, count in size.terms.items():
@@ -262,12 +265,8 @@ def _joined_quotients(size: Expression) -> Size:
                 if others:
                     more = Expression({others: count // factor})
                 made = size - term + (left - rest) * more
-                return _joined_quotients(made) if isinstance(made, Expression) else made
+                return _joined_quotients(made, facts) if isinstance(made, Expression) else made
     return size
-
-
-def _is_product(size: Size) -> bool:
-    return isinstance(size, Expression) and len(size.terms) == 1
 
 
 def _divided(most: Size, right: Size) -> Size | None:
