@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from sardonyx.dims import Expression, Size, product
+from sardonyx.dims import Expression, Size
 from sardonyx.loops.nodes import (
     Binary,
     Bits,
@@ -72,8 +72,16 @@ def _statement(
 def _flat(
     buffer: Buffer, indices: tuple[Size, ...], size: Callable[[Size], Size]
 ) -> tuple[Buffer, tuple[Size, ...]]:
-    flat = Buffer(buffer.memory, buffer.dtype, (product(buffer.shape),), (1,))
+    flat = Buffer(buffer.memory, buffer.dtype, (_reach(buffer),), (1,))
     return flat, (size(offset(buffer, indices)),)
+
+
+def _reach(buffer: Buffer) -> Size:
+    """How many elements of flat memory a buffer lies among: its own, where it has no gaps."""
+    reach: Size = 1
+    for size, stride in zip(buffer.shape, buffer.strides, strict=True):
+        reach = reach + (size - 1) * stride
+    return reach
 
 
 def rebuilt(value: Value, make: Callable[[Value, list[Value]], Value]) -> Value:

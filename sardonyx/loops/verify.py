@@ -1,8 +1,10 @@
-"""Whether a kernel is well formed: names bound, ranks and types fitting, loops in their place."""
+"""Whether a kernel is well formed: names bound, ranks and types fitting, loops in their place, no
+index that is sure to leave its array."""
 
 from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.errors import SardonyxError
+from sardonyx.loops.bounds import wrong_accesses
 from sardonyx.loops.nodes import (
     ARITHMETIC,
     COMBINERS,
@@ -48,6 +50,8 @@ class KernelError(SardonyxError):
 def verify(kernel: Kernel) -> None:
     """Raise `KernelError` at the first broken rule."""
     _Scope(set(kernel.memories), set(kernel.parameters), {}).body(kernel.body, Kind.PARALLEL)
+    for wrong in wrong_accesses(kernel):
+        raise KernelError(f"malformed kernel: index {wrong}")
 
 
 _INSIDE = {Kind.PARALLEL: Kind.SERIAL, Kind.STEPS: Kind.PARALLEL}

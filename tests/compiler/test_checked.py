@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 import sardonyx as sx
 from sardonyx.compiler import emit_ir as ir
 from sardonyx.compiler.checked import CheckedSegment
+from sardonyx.compiler.digest import image_key
 from sardonyx.compiler.emit_engine import compile_module
 from sardonyx.compiler.emit_loops import emit_kernel
 from sardonyx.compiler.emit_pool import emit_pool
@@ -20,7 +21,7 @@ from sardonyx.compiler.image import FIRST_INPUT, FURTHER, NOTHING, STOP, Segment
 from sardonyx.compiler.program import Program, compile_model
 from sardonyx.compiler.segment import Native
 from sardonyx.compiler.sizes import Code as Plan
-from sardonyx.compiler.targets import ACCESSES, MEMORY, TARGETS, Target, checking
+from sardonyx.compiler.targets import ACCESSES, CHECKS, MEMORY, TARGETS, Target, checking
 from sardonyx.compiler.threads import POOL, Team
 from sardonyx.dims import symbol
 from sardonyx.dtypes import DataType
@@ -273,3 +274,27 @@ def test_who_asks_for_checks() -> None:
     assert asked_checks(options, {"SARDONYX_CHECK": "1"}) == MEMORY
     with pytest.raises(UnsupportedError, match="no check of 'all'"):
         checking(RUNNABLE[0], "all")
+
+
+def test_a_session_checks_where_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+    once = CheckedSegment._once
+
+    def counted(self: CheckedSegment, pattern: int, *more: Any) -> list[Any]:
+        runs.append(pattern)
+        return once(self, pattern, *more)
+
+    monkeypatch.setattr(CheckedSegment, "_once", counted)
+    feeds = {"pixels": np.ones((3, 64), np.float32)}
+    plain = sx.InferenceSession("examples/digits.onnx").run(None, feeds)
+    assert runs == []
+    monkeypatch.setenv("SARDONYX_CHECK", "1")
+    checked = sx.InferenceSession("examples/digits.onnx").run(None, feeds)
+    assert len(runs) == 2 and runs[0] != runs[1]
+    assert plain[0].tobytes() == checked[0].tobytes()
+
+
+def test_checked_programs_have_a_name_of_their_own_in_the_cache() -> None:
+    target = RUNNABLE[0]
+    names = {image_key("model", True, checking(target, item)) for item in CHECKS}
+    assert len(names) == len(CHECKS)

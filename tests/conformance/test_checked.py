@@ -1,4 +1,4 @@
-"""Official cases with every access of all kernels checked, and no memory read that nobody wrote."""
+"""Official cases with every access of every kernel checked, and no use of what nobody wrote."""
 
 import pytest
 
