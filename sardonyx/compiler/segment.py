@@ -4,7 +4,6 @@ import ctypes
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from sardonyx.compiler.threads import Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, WorkLimitError
-from sardonyx.record import record
+from sardonyx.record import once, record
 
 PIECES_EACH = 8
 """Pieces of a call's tasks for each thread, so that a thread that is held up holds up little."""
@@ -137,7 +136,7 @@ class Segment:
         self._by_sizes: dict[tuple[int, ...], Plan] = {}
         self._free: list[_Arena] = []
 
-    @cached_property
+    @once
     def _compute(self) -> Callable[..., Any]:
         return function(self.image.source)
 

@@ -3,7 +3,6 @@
 import hashlib
 import os
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from sardonyx.compiler.digest import digest_model, digest_parts
 from sardonyx.format.files import safe_path
 from sardonyx.format.storage import ExternalData
 from sardonyx.graph import Model
+from sardonyx.record import once
 from sardonyx.runtime.options import SessionOptions
 from sardonyx.runtime.prepare import optimization
 from sardonyx.runtime.values import plain
@@ -27,7 +27,7 @@ class ModelSource:
         self._read = read
         self._options = options
 
-    @cached_property
+    @once
     def model(self) -> Model:
         """The model, as the options want it."""
         return self._read()
