@@ -85,7 +85,6 @@ class PrivateFolder:
             HELD.add(descriptor)
             return descriptor
 
-
     def last_sign(self, name: str) -> int:
         """A number that changes while the process that holds a lock is alive and not stopped."""
         return os.stat(self.path / f"{name}.lock").st_mtime_ns

@@ -57,7 +57,9 @@ class Strips:
             case Guard(_, _, body):
                 return self._total(body)
             case Let() | Update() | Store():
-                return 1 + sum(DEAR if dear(value) else 1 for value in values_in((statement,)))
+                # Where the target has no such function, lanes are computed one after another.
+                lanes = self._lanes * DEAR
+                return 1 + sum(lanes if dear(item) else 1 for item in values_in((statement,)))
         return 1
 
 

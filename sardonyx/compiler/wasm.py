@@ -204,7 +204,7 @@ class _Program:
                 "a size that is known only by a run is needed while it goes on",
                 hint="let operators such as NonZero or NonMaxSuppression make outputs only",
             )
-        values, arena_bytes, shapes, _ = function(image.source)(lambda tasks, stepwise: 1)
+        values, arena_bytes, shapes, *_ = function(image.source)(lambda tasks, stepwise: 1)
         for number, dtype, shape in zip(image.outputs, image.dtypes, shapes, strict=True):
             size = math.prod(shape) * data_type(dtype).numpy.itemsize
             self.arrays[number] = _Array(self.room(size), shape, dtype)
