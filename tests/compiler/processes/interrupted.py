@@ -37,7 +37,6 @@ def interrupted(session: sx.InferenceSession, feeds: dict, options: sx.RunOption
     else:
         raise AssertionError("the run came to its end")
     assert passed < BOUND, f"it took {passed} s"
-    print(f"{passed * 1e3:.1f} ms")
 
 
 filled = sx.InferenceSession(sx.load_text(FILLED))
