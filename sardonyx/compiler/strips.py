@@ -66,8 +66,7 @@ class Strips:
 def largest(size: Size) -> int | None:
     """The most that a size can be; None where nothing bounds it.
 
-        >>> from sardonyx.compiler.estimate import DEAR, dear
-    from sardonyx.dims import symbol
+        >>> from sardonyx.dims import symbol
         >>> largest(symbol("n") % 4 + 2), largest(symbol("n"))
         (5, None)
     """
