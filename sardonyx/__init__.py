@@ -9,6 +9,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import sardonyx.compiler.forks  # noqa: F401 - before anything of ours is imported by a thread
 from sardonyx.version import VERSION
 
 if TYPE_CHECKING:

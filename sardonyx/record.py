@@ -8,9 +8,11 @@ is the type checker that sees to that.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, Generic, TypeVar, dataclass_transform, overload
 
 Class = TypeVar("Class", bound=type)
+Owner = TypeVar("Owner")
+Found = TypeVar("Found")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -52,6 +54,42 @@ def entity(made: Class) -> Class:
     own: Any = dataclass(repr=False, eq=False)(made)
     _give(own, "__repr__", _text)
     return own  # type: ignore[no-any-return]
+
+
+class once(Generic[Owner, Found]):  # noqa: N801 - used as `property` is
+    """A property that is computed when it is first asked for, and kept.
+
+    Several threads may compute it at the same time, and all get what came first: no lock is held,
+    which a child made by `fork` meanwhile could never have.
+
+    >>> class Square:
+    ...     @once
+    ...     def area(self) -> int:
+    ...         print("computed")
+    ...         return 4
+    >>> square = Square()
+    >>> square.area + square.area
+    computed
+    8
+    """
+
+    def __init__(self, compute: Callable[[Owner], Found]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, item: None, owner: type) -> "once[Owner, Found]": ...
+
+    @overload
+    def __get__(self, item: Owner, owner: type) -> Found: ...
+
+    def __get__(self, item: Any, owner: type) -> Any:
+        if item is None:
+            return self
+        return vars(item).setdefault(self._name, self._compute(item))
 
 
 def _give(made: type, name: str, method: Callable[..., Any]) -> None:

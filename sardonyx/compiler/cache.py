@@ -19,7 +19,7 @@ from sardonyx.compiler.digest import digest_file, digest_parts
 from sardonyx.compiler.forks import HELD
 from sardonyx.compiler.image import Image, Wanted
 from sardonyx.compiler.image_file import read_image, write_image
-from sardonyx.compiler.private_folder import PrivateFolder
+from sardonyx.compiler.private_folder import PrivateFolder, beating
 from sardonyx.errors import ChangedFileError, FormatError
 from sardonyx.record import record
 
@@ -29,6 +29,8 @@ LOCKS = 64
 """Files that processes wait on; images share them, by the first letters of their names."""
 LONGEST_WAIT = 300.0
 """Seconds to wait for a process that makes the same image, before making it too."""
+LONGEST_SILENCE = 4.0
+"""Seconds to wait for a process that gives no sign of life, as one that was stopped."""
 SETTLED = 2.0
 """Seconds after which a file that did not change is told from a changed one by its time."""
 _PAUSE = 0.02
@@ -77,23 +79,30 @@ class Cache:
         if found is not None:
             return found
         lock = self._wait(f"{int(key[:8], 16) % LOCKS:02d}")
-        try:
+        if lock is None:
             return self.find(key) or self._keep(key, make())
+        try:
+            with beating(lock):
+                return self.find(key) or self._keep(key, make())
         finally:
-            if lock is not None:
-                HELD.close(lock)
+            HELD.close(lock)
 
     def _wait(self, name: str) -> int | None:
         """Wait for a lock; None where none can be had, so that the work is done twice at worst."""
-        end = time.monotonic() + LONGEST_WAIT
-        while time.monotonic() < end:
+        heard = now = time.monotonic()
+        end, sign = now + LONGEST_WAIT, 0
+        while now < end and now - heard < LONGEST_SILENCE:
             try:
                 lock = self._private.lock(name)
+                latest = self._private.last_sign(name)
             except OSError:
                 return None
             if lock is not None:
                 return lock
             time.sleep(_PAUSE)
+            now = time.monotonic()
+            if latest != sign:
+                heard, sign = now, latest
         return None
 
     def find(self, key: str) -> Image | Wanted | None:

@@ -178,6 +178,10 @@ class _Emitter(Access):
             case Kind.PARALLEL:
                 begin, end = self.function.args[1:3]
                 every = self.strips.every(extent, body)
+                if every:  # a piece of a run that was stopped does not begin
+                    inside = self.function.append_basic_block("going")
+                    self.look(inside)
+                    self.b.position_at_end(inside)
                 self.counted(index, begin, end, 1, lambda: self.task(index, body), every)
             case Kind.SERIAL if extent == 1:
                 self.fixed[index] = 0

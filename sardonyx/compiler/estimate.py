@@ -1,6 +1,4 @@
-"""How many elementary operations a kernel does for given sizes, at most and about."""
-
-from collections.abc import Mapping
+"""How many elementary operations a kernel does for given sizes, at most."""
 
 from sardonyx.compiler.sizes import Code
 from sardonyx.dims import Size, maximum
@@ -16,6 +14,7 @@ from sardonyx.loops.nodes import (
     Unary,
     Update,
     Value,
+    Whole,
     substitute,
     symbols,
     values_in,
@@ -37,60 +36,71 @@ def dear(value: Value) -> bool:
     return False
 
 
-def estimate(kernel: Kernel, code: Code) -> str:
-    """The operations of all of a kernel's tasks and steps: a number, or a name in `code`.
+def estimate(kernel: Kernel, code: Code) -> tuple[str, bool]:
+    """The most operations of all of a kernel's tasks and steps, a number or a name in `code`.
 
-    A loop that goes as far as numbers found in memory say counts as the longest of the others.
+    It may be many times too much, since of code for small and large sizes only one runs. True where
+    a loop goes as far as numbers found in memory say: it counts as the longest of the others.
     """
-    return _Estimate(kernel, code).total()
+    plain = [item.extent for item in walk(kernel.body) if isinstance(item, Loop)]
+    known = frozenset(kernel.parameters)
+    counts = sorted({code.count(size) for size in plain if symbols(size) <= known})
+    longest = code.named(f"max({', '.join(counts)}, 1)") if counts else "1"
+    made = _Estimate(known, code, longest)
+    return code.named(made.body(kernel.body, {}, {})), made.varies
+
+
+Bounds = dict[str, Size]
+"""For variables of loops the extents, for other names what they are at most."""
 
 
 class _Estimate:
-    def __init__(self, kernel: Kernel, code: Code) -> None:
-        self.kernel = kernel
+    def __init__(self, known: frozenset[str], code: Code, unknown: str) -> None:
+        self.known = known
         self.code = code
-        self.known = frozenset(kernel.parameters)
-        counts = {
-            code.count(item.extent)
-            for item in walk(kernel.body)
-            if isinstance(item, Loop) and symbols(item.extent) <= self.known
-        }
-        self.longest = code.named(f"max({', '.join(sorted(counts))}, 1)") if counts else "1"
+        self.unknown = unknown
+        self.varies = False
 
-    def total(self) -> str:
-        return self.code.named(self.body(self.kernel.body, {}))
-
-    def body(self, body: tuple[Statement, ...], bounds: Mapping[str, Size]) -> str:
-        """What statements do, as source; `bounds` has the extents of the loops around them."""
-        plain, terms = 0, []
+    def body(self, body: tuple[Statement, ...], bounds: Bounds, names: Bounds) -> str:
+        """What statements do, as source; `names` has those that stand for a size."""
+        plain, terms, bounds, names = 0, [], dict(bounds), dict(names)
         for statement in body:
-            text = self.statement(statement, bounds)
+            text = self.statement(statement, bounds, names)
             if text.isdecimal():
                 plain += int(text)
             else:
                 terms.append(text)
         return " + ".join([*terms, str(plain)]) if terms else str(plain)
 
-    def statement(self, statement: Statement, bounds: Mapping[str, Size]) -> str:
+    def statement(self, statement: Statement, bounds: Bounds, names: Bounds) -> str:
         match statement:
             case Loop(index, extent, body):
-                most = _most(extent, bounds)
+                most = _most(substitute(extent, names), bounds)
                 known = symbols(most) <= self.known
-                count = self.code.count(most) if known else self.longest
-                inner = self.body(body, {**bounds, index: most} if known else bounds)
+                self.varies |= not known
+                count = self.code.count(most) if known else self.unknown
+                inner = self.body(body, {**bounds, index: most} if known else bounds, names)
                 if count.isdecimal() and inner.isdecimal():
                     return str(int(count) * max(int(inner), 1))
                 return f"{count}*({inner})"
             case Guard(_, _, body):
-                return self.body(body, bounds)
-            case Let() | Update() | Store():
-                found = sum(map(dear, values_in((statement,))))
-                return str(1 + DEAR * found)
+                return self.body(body, bounds, names)
+            case Let(name, Whole(size)):
+                names[name] = substitute(size, names)
+                return "1"
+            case Let(name, Binary("min", left, right)):
+                ends = [_most(substitute(item.size, names), bounds)
+                        for item in (left, right) if isinstance(item, Whole)]  # fmt: skip
+                sure = [end for end in ends if symbols(end) <= self.known]
+                if sure:
+                    bounds[name] = sure[0]
+        if isinstance(statement, Let | Update | Store):
+            return str(1 + DEAR * sum(map(dear, values_in((statement,)))))
         return "0"
 
 
-def _most(extent: Size, bounds: Mapping[str, Size]) -> Size:
-    """An extent where the variables of loops around it are what makes it longest."""
+def _most(extent: Size, bounds: Bounds) -> Size:
+    """An extent where the names that it depends on are what makes it longest."""
     for name in symbols(extent) & bounds.keys():
         ends = (substitute(extent, {name: end}) for end in (0, bounds[name]))
         extent = maximum(*ends)

@@ -88,7 +88,7 @@ class _Frame:
         numbers = {name: number for number, name in enumerate(results)}
         made = [*self.step.outputs, *self.own]
         shapes = [_tuple(map(self.code.count, form.shape)) for form in made]
-        works = _tuple(estimate(call.kernel, self.code) for call in self.step.calls)
+        works = _tuple(map(self.work, self.step.calls))
         self.code.line(f"return {_tuple(results)}, {self.total}, {_tuple(shapes)}, {works}")
         return SegmentImage(
             inputs=tuple(self.numbering.array(form) for form in self.step.inputs),
@@ -186,6 +186,13 @@ class _Frame:
             return tasks, "1" if alone else self.code.named(pieces), steps
         enough = f"{pieces} if {work} >= {SMALLEST_SHARED_WORK} else 1"
         return tasks, self.code.named(enough), steps
+
+    def work(self, call: Call) -> str:
+        """A call's operations in all its steps: about so many, at most, and whether that varies."""
+        around = call.kernel.steps
+        work = self.code.count(call.work if around is None else call.work * around.extent)
+        most, varies = estimate(call.kernel, self.code)
+        return _tuple([work, most, varies])
 
     def place_blocks(self, lifetimes: dict[Place, Lifetime]) -> dict[Place, str]:
         """Where each block begins in the arena, behind the frame and the status."""

@@ -13,10 +13,14 @@ from typing import Any
 
 from sardonyx.compiler.stop import Stop
 
+Work = tuple[int, int, bool]
+"""Elementary operations: about so many, at most so many, and whether that depends on contents."""
 QUICK_WORK = 1 << 24
-"""Elementary operations up to which no run takes long."""
+"""Operations, at most, of what never takes long."""
 LONG_WORK = 1 << 32
-"""Elementary operations of which every run takes long, or may do so with other contents."""
+"""Operations of what always takes long."""
+VARYING_WORK = 1 << 40
+"""Operations, at most, of what may take long with other contents, though it did not before."""
 LONG_NANOSECONDS = 20_000_000
 """What nobody should wait for who wants to stop."""
 
@@ -24,24 +28,40 @@ LONG_NANOSECONDS = 20_000_000
 class Pace:
     """Whether a native call takes long: as its work says, else as it did the last time."""
 
-    __slots__ = ("_long", "_work")
+    __slots__ = ("_always", "_long")
 
-    def __init__(self, work: int) -> None:
-        self._work = work
+    def __init__(self, *, always: bool) -> None:
+        self._always = always
         self._long = True
 
-    def call(self, native: Callable[[int], int], record: int, stop: Stop, used: Any) -> int:
-        """What `native` returns for a record; `used` is kept until it does.
+    def apart(self) -> bool:
+        """Whether a call belongs into a thread of its own: a long one, in the main thread."""
+        return self._long and threading.current_thread() is threading.main_thread()
+
+    def call(self, native: Callable[[int], int], record: int) -> int:
+        """What `native` returns for a record."""
+        begin = perf_counter_ns()
+        result = native(record)
+        self._long = self._always or perf_counter_ns() - begin > LONG_NANOSECONDS
+        return result
+
+    def call_apart(self, native: Callable[[int], int], record: int, stop: Stop, used: Any) -> int:
+        """The same in another thread; `used` is kept until it is done.
 
         Where a handler of a signal raises meanwhile, `stop` is set and the call's end awaited.
         """
         begin = perf_counter_ns()
-        if self._long and threading.current_thread() is threading.main_thread():
-            result = _call_apart(native, record, stop, used)
-        else:
-            result = native(record)
-        self._long = self._work >= LONG_WORK or perf_counter_ns() - begin > LONG_NANOSECONDS
+        result = _call_apart(native, record, stop, used)
+        self._long = self._always or perf_counter_ns() - begin > LONG_NANOSECONDS
         return result
+
+
+def pace_of(work: Work) -> Pace | None:
+    """How calls of so much work go; None where they never take long."""
+    about, most, varies = work
+    if max(about, most) < QUICK_WORK:
+        return None
+    return Pace(always=about >= LONG_WORK or (varies and most >= VARYING_WORK))
 
 
 def _call_apart(native: Callable[[int], int], record: int, stop: Stop, used: Any) -> int:

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,8 @@ try:
 except ImportError:  # pragma: no cover - systems without it do not wait for each other
     fcntl = None  # type: ignore[assignment]
 
+BEAT = 0.5
+"""Seconds between two signs of life."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
@@ -81,6 +84,36 @@ class PrivateFolder:
                 return None
             HELD.add(descriptor)
             return descriptor
+
+    def last_sign(self, name: str) -> int:
+        """A number that changes while the process that holds a lock is alive and not stopped."""
+        return os.stat(self.path / f"{name}.lock").st_mtime_ns
+
+
+@contextmanager
+def beating(lock: int) -> Iterator[None]:
+    """Give signs of life, by the times of a lock's file, to those who wait for it."""
+    done = threading.Event()
+
+    def beat() -> None:
+        while not done.wait(BEAT):
+            os.utime(lock)
+
+    if os.utime not in os.supports_fd:
+        yield
+        return
+    os.utime(lock)
+    beats = threading.Thread(target=beat, daemon=True)
+    try:
+        beats.start()
+    except RuntimeError:  # there is no thread to be had: others do not wait long
+        yield
+        return
+    try:
+        yield
+    finally:
+        done.set()
+        beats.join()
 
 
 def _distrust(found: os.stat_result) -> str:

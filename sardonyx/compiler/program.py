@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ from sardonyx.graph import Model, Value
 from sardonyx.graph.collect import collection_paused
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.feeds import check_input
-from sardonyx.record import record
+from sardonyx.record import once, record
 
 if TYPE_CHECKING:
     from sardonyx.compiler.references import References
@@ -216,12 +216,12 @@ class Program:
                 self._tables.names[place], text, list(np.shape(made)),
             )  # fmt: skip
 
-    @cached_property
+    @once
     def _model(self) -> Model:
         """The inputs and outputs with their types, and the nodes without kernels."""
         return load(self._image.graph)
 
-    @cached_property
+    @once
     def _inputs(self) -> dict[str, Value]:
         """What may be fed, by name and in order."""
         assert self._model.graph is not None
@@ -238,7 +238,7 @@ class Program:
             _learn(sizes, told, arrays[told.array])
         check_sizes(sizes, step.checks)
 
-    @cached_property
+    @once
     def _references(self) -> "References":
         """What runs nodes without kernels, made at the first run of one."""
         from sardonyx.compiler.references import References

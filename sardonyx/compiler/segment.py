@@ -4,7 +4,6 @@ import ctypes
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from sardonyx.compiler.address import address_of
 from sardonyx.compiler.image import ARENA, FIRST_INPUT, STOP, SegmentImage, WaveImage
-from sardonyx.compiler.interrupts import QUICK_WORK, Pace
+from sardonyx.compiler.interrupts import VARYING_WORK, Pace, Work, pace_of
 from sardonyx.compiler.limits import check_bound
 from sardonyx.compiler.plan import ALIGNMENT
 from sardonyx.compiler.sizes import function
@@ -21,7 +20,7 @@ from sardonyx.compiler.threads import Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
 from sardonyx.errors import EvaluationError, WorkLimitError
-from sardonyx.record import record
+from sardonyx.record import once, record
 
 PIECES_EACH = 8
 """Pieces of a call's tasks for each thread, so that a thread that is held up holds up little."""
@@ -138,7 +137,7 @@ class Segment:
         self._by_sizes: dict[tuple[int, ...], Plan] = {}
         self._free: list[_Arena] = []
 
-    @cached_property
+    @once
     def _compute(self) -> Callable[..., Any]:
         return function(self.image.source)
 
@@ -152,9 +151,7 @@ class Segment:
         if max(sizes, default=0) > self.image.limit:
             check_bound(self.image.bound, sizes, self.image.sizes)
         values, arena_bytes, shapes, works = self._compute(*sizes, self._pieces)
-        work = sum(works)
-        if work > self._work_limit:
-            self._refuse(works, work)
+        whole = self._work(works)
         needed = arena_bytes + sum(
             math.prod(max(size, 1) for size in shape) * dtype.itemsize
             for shape, dtype in zip(shapes, self._dtypes, strict=True)
@@ -168,17 +165,22 @@ class Segment:
         shared = bool(self._calls.size) and int(offsets[self._calls[:, 2] + 1].max()) > 1
         parts, more = self._parts(sizes, offsets, arena_bytes)
         room = arena_bytes + more + ALIGNMENT
-        pace, *paces = [None if item < QUICK_WORK else Pace(item) for item in (work, *works)]
+        pace, *paces = map(pace_of, (whole, *works))
         return Plan(offsets, offsets.ctypes.data, room, shared, outputs, parts, pace, paces)
 
-    def _refuse(self, works: Sequence[int], work: int) -> None:
-        name = self.image.names[works.index(max(works))]
-        raise WorkLimitError(
-            f"a run would take about {work} elementary operations, and the limit is "
-            f"{self._work_limit}; {max(works)} of them are in {self._describe(name)}",
-            hint="feed smaller sizes, or set the session's configuration entry "
-            f"'{WORK_LIMIT_ENTRY}' to a larger number",
-        )
+    def _work(self, works: Sequence[Work]) -> Work:
+        """What all calls together do; an error where that is too much."""
+        each = [work for work, _, _ in works]
+        if sum(each) > self._work_limit:
+            name = self.image.names[each.index(max(each))]
+            raise WorkLimitError(
+                f"a run would take about {sum(each)} elementary operations, and the limit is "
+                f"{self._work_limit}; {max(each)} of them are in {self._describe(name)}",
+                hint="feed smaller sizes, or set the session's configuration entry "
+                f"'{WORK_LIMIT_ENTRY}' to a larger number",
+            )
+        varies = sum(most for _, most, varies in works if varies) >= VARYING_WORK
+        return sum(each), sum(most for _, most, _ in works), varies
 
     def _filled(self, values: Sequence[int]) -> NDArray[np.int64]:
         """The frame's offsets, with what a plan found."""
@@ -223,7 +225,7 @@ class Segment:
     ) -> tuple[NDArray[np.int64], int]:  # fmt: skip
         """The frame of a wave's first images, and the bytes behind the arena that it needs."""
         fewer = (*sizes[: wave.symbol], images, *sizes[wave.symbol + 1 :])
-        values, room, _, _ = self._compute(*fewer, self._pieces)
+        values, room, *_ = self._compute(*fewer, self._pieces)
         made = self._filled(values)
         made[list(wave.inner)] += arena_bytes
         made[list(wave.moving)] = offsets[list(wave.moving)]
@@ -275,8 +277,7 @@ class Segment:
 
     def _perform(self, arena: _Arena, plan: Plan, watch: Watch | None, used: Any) -> None:
         """Run a plan whose addresses are in their place; an error where it does not end well."""
-        alone = NEVER if plan.pace is None else Stop()
-        stop = alone if watch is None else watch.stop
+        stop = NEVER if watch is None else watch.stop
         if arena.stop is not stop:
             arena.stop = stop
             arena.addresses[STOP] = stop.address
@@ -326,7 +327,13 @@ class Segment:
         """Run what the record says; 0, or why it did not come to its end."""
         if pace is None:
             return int(self._native(arena.record_address))
-        return pace.call(self._native, arena.record_address, arena.stop, (self, arena, used))
+        if not pace.apart():
+            return pace.call(self._native, arena.record_address)
+        if arena.stop is NEVER:
+            arena.stop = Stop()
+            arena.addresses[STOP] = arena.stop.address
+        kept = (self, arena, used)
+        return pace.call_apart(self._native, arena.record_address, arena.stop, kept)
 
     def _run_each(
         self, arena: _Arena, plan: Plan, watch: Watch, calls: tuple[int, int], used: Any

@@ -57,15 +57,16 @@ class Strips:
             case Guard(_, _, body):
                 return self._total(body)
             case Let() | Update() | Store():
-                return 1 + sum(DEAR if dear(value) else 1 for value in values_in((statement,)))
+                # Where the target has no such function, lanes are computed one after another.
+                lanes = self._lanes * DEAR
+                return 1 + sum(lanes if dear(item) else 1 for item in values_in((statement,)))
         return 1
 
 
 def largest(size: Size) -> int | None:
     """The most that a size can be; None where nothing bounds it.
 
-        >>> from sardonyx.compiler.estimate import DEAR, dear
-    from sardonyx.dims import symbol
+        >>> from sardonyx.dims import symbol
         >>> largest(symbol("n") % 4 + 2), largest(symbol("n"))
         (5, None)
     """

@@ -206,7 +206,7 @@ class _Program:
                 hint="let operators such as NonZero or NonMaxSuppression make outputs only",
             )
         check_bound(image.bound, (), ())
-        values, arena_bytes, shapes, _ = function(image.source)(lambda tasks, stepwise: 1)
+        values, arena_bytes, shapes, *_ = function(image.source)(lambda tasks, stepwise: 1)
         for number, dtype, shape in zip(image.outputs, image.dtypes, shapes, strict=True):
             size = math.prod(shape) * data_type(dtype).numpy.itemsize
             self.arrays[number] = _Array(self.room(size), shape, dtype)

@@ -1,7 +1,6 @@
 """Run a model with each operator's reference: the meaning of a model, one node after another."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from sardonyx.ops.fact import Fact, of_array, require_sizes, tensor
 from sardonyx.ops.feeds import check_input
 from sardonyx.ops.operator import as_outputs, attribute_values, takes_context
 from sardonyx.ops.tolerate import unite_constants
-from sardonyx.record import record
+from sardonyx.record import once, record
 
 Observe = Callable[[Value, Any], None]
 """Told of a value, and what it is in this run."""
@@ -253,7 +252,7 @@ class Evaluator:
             )
         return operator
 
-    @cached_property
+    @once
     def _random(self) -> "np.random.Generator":
         return np.random.default_rng(self._seed)
 

@@ -95,8 +95,7 @@ class Pad(Operator):
             total = x.shape[axis] + before + behind
             if total < 0:
                 raise EvaluationError(f"{before} and {behind} take more than {x.shape[axis]}")
-            require_count(total)
-            places[axis] = np.arange(-before, x.shape[axis] + behind)
+            places[axis] = count_up(total) - before
         if mode == "constant":
             return _surround(x, places, constant_value)
         sources = [_source(place, size, mode) for place, size in zip(places, x.shape, strict=True)]

@@ -187,11 +187,11 @@ class MelWeightMatrix(Operator):
             2595 * np.log10(1 + edge.reshape(-1)[0].astype(np.float64) / 700)
             for edge in (lower, upper)
         )
-        mel = low + np.arange(require_count(count + 2)) * ((high - low) / (count + 2))
+        mel = low + count_up(count + 2) * ((high - low) / (count + 2))
         hertz = 700 * (10 ** (mel / 2595) - 1)
         edges = np.floor((length + 1) * hertz / _number(sample_rate))
         left, peak, right = edges[:-2], edges[1:-1], edges[2:]
-        bins = np.arange(require_count(length // 2 + 1))[:, None]
+        bins = count_up(length // 2 + 1)[:, None]
         falling = (right - bins) / np.where(right == peak, 1, right - peak)
         rising = (bins - left) / np.where(peak == left, 1, peak - left)
         weights = np.select(

@@ -3,7 +3,6 @@
 import hashlib
 import os
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from sardonyx.format.files import safe_path
 from sardonyx.format.opened import OpenedFile
 from sardonyx.format.storage import ExternalData
 from sardonyx.graph import Model
+from sardonyx.record import once
 from sardonyx.runtime.options import SessionOptions
 from sardonyx.runtime.prepare import optimization
 from sardonyx.runtime.values import plain
@@ -39,7 +39,7 @@ class ModelSource:
         self._states: dict[str, str] = {}
         """Each file as it was when the model's identity was found."""
 
-    @cached_property
+    @once
     def model(self) -> Model:
         """The model, as the options want it."""
         model = self._read(self._given)

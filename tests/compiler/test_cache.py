@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
+from sardonyx.compiler import cache as cache_module
+from sardonyx.compiler import private_folder
 from sardonyx.compiler.cache import Cache
 from sardonyx.compiler.image import Image, Wanted
 from sardonyx.compiler.program import compile_model
@@ -201,6 +203,8 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import numpy as np
+from sardonyx.compiler import cache as cache_module
+from sardonyx.compiler import private_folder
 from sardonyx.compiler.cache import Cache
 from sardonyx.compiler.image import Wanted
 constants = tuple(np.full(1 << 20, number, np.int64) for number in range(4))
@@ -249,3 +253,57 @@ def test_processes_that_start_together_share_one_image(tmp_path: Path) -> None:
     for process in processes:
         assert process.communicate(timeout=120)[0] == "ready\ndone\n"
     assert len(images(Cache(tmp_path / "cache"))) == 1
+
+
+def test_a_process_that_was_stopped_is_not_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
+    process.send_signal(signal.SIGSTOP)
+    try:
+        begin = time.monotonic()
+        assert compiled(Cache(folder)) == [2.0, 0.0]
+        assert time.monotonic() - begin < 100
+        assert len(images(Cache(folder))) == 1
+    finally:
+        process.kill()
+        process.communicate()
+
+
+HOLDING = """
+import sys, time
+from pathlib import Path
+from sardonyx.compiler.cache import LOCKS
+from sardonyx.compiler.private_folder import PrivateFolder, beating
+folder = PrivateFolder(Path(sys.argv[1]))
+assert not folder.problem()
+locks = [folder.lock(f"{number:02d}") for number in range(LOCKS)]
+with beating(locks[0]), beating(locks[1]):
+    print("held", flush=True)
+    time.sleep(1000)
+"""
+
+
+def test_a_process_that_gives_signs_of_life_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_module, "LONGEST_SILENCE", 1.0)
+    monkeypatch.setattr(private_folder, "BEAT", 0.05)
+    cache, other = Cache(tmp_path / "cache"), Cache(tmp_path / "cache")
+    key, order = "0" * 40, []
+    begun = threading.Event()
+
+    def make() -> Wanted:
+        begun.set()
+        time.sleep(2.5)
+        order.append("made")
+        return image(10)
+
+    thread = threading.Thread(target=cache.get, args=(key, make))
+    thread.start()
+    assert begun.wait(60)
+    found = other.get(key, lambda: order.append("made again"))  # type: ignore[arg-type,return-value]
+    thread.join()
+    assert isinstance(found, Wanted) and order == ["made"]

@@ -292,7 +292,7 @@ def test_processes(script: Path) -> None:
     fork_warns = ["-W", "ignore::DeprecationWarning"]
     command = [sys.executable, *fork_warns, "-m", f"tests.compiler.processes.{script.stem}"]
     found = subprocess.run(
-        command, cwd=script.parents[3], capture_output=True, text=True, timeout=120, check=False
+        command, cwd=script.parents[3], capture_output=True, text=True, timeout=600, check=False
     )
     if found.returncode == 77:
         pytest.skip(found.stdout.strip())
