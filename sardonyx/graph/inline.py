@@ -236,4 +236,4 @@ def _name_apart(copy: Graph, prefix: str, names: Names) -> None:
 
 def _joined(prefix: str, name: str) -> str:
     """A name behind a prefix; of long ones only the end, so that calls inside calls stay short."""
-    return f"{prefix}/{name}"[-LONGEST_NAME:]
+    return f"{prefix[-LONGEST_NAME:]}/{name[-LONGEST_NAME:]}"[-LONGEST_NAME:]
