@@ -107,7 +107,7 @@ class _Inliner:
         self._contents = contents
         self._names = Names(root)
         self._prefixes: dict[Node, str] = {}
-        self._made = 0
+        self._made = sum(1 for _ in root.all_nodes())
 
     def run(self) -> int:
         """Inline everything; the number of calls that the graph itself had."""
@@ -149,7 +149,7 @@ class _Inliner:
     def _charge(self, node: Node, function: Function) -> None:
         """Count what a call brings, with the graphs that it passes on; refuse too much of it."""
         static, references = self._contents[function.key]
-        self._made += 1 + static
+        self._made += static
         if references:
             attributes = bound_attributes(node, function)
             for name, times in references.items():

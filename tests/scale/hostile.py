@@ -44,9 +44,7 @@ def whole(
         helper.make_opsetid(domain, version)
         for domain, version in (("", 21), (_ML, 4), (_MICROSOFT, 1), ("local", 1))
     ]
-    return helper.make_model(
-        graph, opset_imports=imports, ir_version=10, functions=list(functions)
-    )
+    return helper.make_model(graph, opset_imports=imports, ir_version=10, functions=list(functions))
 
 
 def _ints(*items: int) -> Any:
