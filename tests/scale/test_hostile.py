@@ -16,7 +16,8 @@ from tests.scale.hostile import CASES
 ROOT = Path(__file__).parents[2]
 ENDLESS = {
     "loop without end, constant", "loop without end, no condition", "filled constant",
-    "filled constant of 2**40", "range", "expand", "samples of regions",
+    "filled constant of 2**40", "range", "expand", "pad", "reflecting pad", "resize",
+    "samples of regions", "mel bank",
 }  # fmt: skip
 """Models that mean a run without end: these are made ready, and not run."""
 
