@@ -131,7 +131,7 @@ def clone_attribute(
             return None
         source = given.with_value(given.value)
         source.name = attribute.name
-        return clone_attribute(source, values)
+        return clone_attribute(source, {})
     match attribute.type:
         case AttributeType.GRAPH if attribute.value is not None:
             return attribute.with_value(clone_graph(attribute.value, values, attributes))

@@ -46,6 +46,12 @@ class Outputs(MutableSequence[Value]):
         return self._values[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, int):
+            old, position = self._values[index], index % len(self._values)
+            del old.uses[(self._graph, position)]
+            self._values[index] = value
+            value.uses[(self._graph, position)] = None
+            return
         values = list(self._values)
         values[index] = value
         self._assign(values)
@@ -57,6 +63,10 @@ class Outputs(MutableSequence[Value]):
 
     def insert(self, index: int, value: Value) -> None:
         """Return one more value."""
+        if index >= len(self._values):
+            value.uses[(self._graph, len(self._values))] = None
+            self._values.append(value)
+            return
         values = list(self._values)
         values.insert(index, value)
         self._assign(values)

@@ -109,7 +109,7 @@ class _Inliner:
         self._contents = contents
         self._names = Names(root)
         self._prefixes: dict[Node, str] = {}
-        self._made = 0
+        self._made = sum(1 for _ in root.all_nodes())
 
     def run(self) -> int:
         """Inline everything; the number of calls that the graph itself had."""
@@ -151,7 +151,7 @@ class _Inliner:
     def _charge(self, node: Node, function: Function) -> None:
         """Count what a call brings, with the graphs that it passes on; refuse too much of it."""
         static, references = self._contents[function.key]
-        self._made += 1 + static
+        self._made += static
         if references:
             attributes = bound_attributes(node, function)
             for name, times in references.items():
@@ -238,4 +238,4 @@ def _name_apart(copy: Graph, prefix: str, names: Names) -> None:
 
 def _joined(prefix: str, name: str) -> str:
     """A name behind a prefix; of long ones only the end, so that calls inside calls stay short."""
-    return f"{prefix}/{name}"[-LONGEST_NAME:]
+    return f"{prefix[-LONGEST_NAME:]}/{name[-LONGEST_NAME:]}"[-LONGEST_NAME:]

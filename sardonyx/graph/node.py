@@ -107,11 +107,12 @@ class Node:
     """
 
     __slots__ = (
-        "_link", "attributes", "device_configurations", "doc_string", "domain", "graph", "inputs",
+        "_inputs", "_link", "attributes", "device_configurations", "doc_string", "domain", "graph",
         "leftover", "metadata", "name", "op_type", "outputs", "overload", "surplus",
     )  # fmt: skip
 
-    inputs: tuple[Value | None, ...]
+    _inputs: tuple[Value | None, ...] | list[Value | None]
+    """A list while many are replaced one after another, so that each takes constant time."""
     outputs: tuple[Value, ...]
     graph: "Graph | None"
 
@@ -138,7 +139,7 @@ class Node:
         self.leftover = b""
         self.graph = None
         self._link: Any = None
-        self.inputs = ()
+        self._inputs = ()
         self.set_inputs(inputs)
         self.outputs = tuple(Value(item) if isinstance(item, str) else item for item in outputs)
         for output in self.outputs:
@@ -154,7 +155,7 @@ class Node:
         """A node made of parts that are known to fit: what a reader calls, many times."""
         node = cls.__new__(cls)
         node.op_type, node.domain, node.name, node.overload = op_type, domain, name, ""
-        node.inputs, node.outputs, node.attributes = inputs, outputs, attributes
+        node._inputs, node.outputs, node.attributes = inputs, outputs, attributes
         node.doc_string, node.leftover, node.surplus = "", b"", ()
         node.metadata = node.device_configurations = node.graph = node._link = None
         for position, value in enumerate(inputs):
@@ -165,34 +166,46 @@ class Node:
         return node
 
     @property
+    def inputs(self) -> tuple[Value | None, ...]:
+        """The values it reads."""
+        found = self._inputs
+        if isinstance(found, list):
+            found = self._inputs = tuple(found)
+        return found
+
+    @property
     def output(self) -> Value:
         """The first output."""
         return self.outputs[0]
 
     def set_inputs(self, inputs: Iterable[Value | None]) -> None:
         """Read these values instead of the present ones."""
-        for position, value in enumerate(self.inputs):
+        for position, value in enumerate(self._inputs):
             if value is not None:
                 del value.uses[(self, position)]
-        self.inputs = tuple(inputs)
-        for position, value in enumerate(self.inputs):
+        self._inputs = tuple(inputs)
+        for position, value in enumerate(self._inputs):
             if value is not None:
                 value.uses[(self, position)] = None
 
     def replace_input(self, position: int, value: Value | None) -> None:
         """Read `value` at `position`."""
-        old = self.inputs[position]
+        inputs = self._inputs
+        old = inputs[position]
         if old is not None:
             del old.uses[(self, position)]
-        self.inputs = (*self.inputs[:position], value, *self.inputs[position + 1 :])
+        if not isinstance(inputs, list):
+            inputs = self._inputs = list(inputs)
+        inputs[position] = value
         if value is not None:
             value.uses[(self, position)] = None
 
     def set_outputs(self, outputs: Iterable[Value]) -> None:
         """Produce these values; outputs that go must be unused."""
         kept = tuple(outputs)
+        staying = set(kept)
         for old in self.outputs:
-            if old not in kept:
+            if old not in staying:
                 if old.uses:
                     raise GraphError(
                         f"output '{old.name}' of node '{self.name}' ({self.op_type}) is still used",
@@ -233,11 +246,13 @@ class Node:
 
     def detach(self) -> None:
         """Stop using inputs, in subgraphs too; what a node does when it is thrown away."""
-        self.set_inputs(())
-        for graph in self.subgraphs:
-            for node in graph.nodes:
-                node.detach()
-            graph.outputs.clear()
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            node.set_inputs(())
+            for graph in node.subgraphs:
+                waiting.extend(graph.nodes)
+                graph.outputs.clear()
 
     def where(self) -> str:
         """How messages name this node."""

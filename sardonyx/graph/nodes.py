@@ -121,7 +121,7 @@ class NodeList:
         while link is not self._end:
             node, following = link.node, link.next
             if node is not None:
-                node.inputs = node.outputs = ()
+                node._inputs = node.outputs = ()
                 node.graph, node._link, node.attributes = None, None, {}
             del link.previous, link.next
             link = following

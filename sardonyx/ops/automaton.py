@@ -37,14 +37,15 @@ class Automaton:
 
     def ends(self, text: str, start: int) -> tuple[int, bool]:
         """Where the longest match that begins at `start` ends, or -1; and whether all was read."""
-        state: _State | None = self._state(frozenset((0,)), _kind(text[start - 1] if start else ""))
+        state = self._state(frozenset((0,)), _kind(text[start - 1] if start else ""))
         longest = -1
         for position in range(start, len(text)):
-            accepted, state = self._move(state, text[position])
+            accepted, following = self._move(state, text[position])
             if accepted:
                 longest = position
-            if state is None:
+            if following is None:
                 return longest, False
+            state = following
         return (len(text) if self._accepts(state) else longest), True
 
     def starts(self, text: str) -> list[bool]:

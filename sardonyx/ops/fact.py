@@ -42,6 +42,8 @@ LARGEST_VALUE = 1024
 """Constants with more elements than this are not followed through inference."""
 LARGEST_SIZE = 2**63 - 1
 """The largest size a type can declare."""
+DEEPEST_TYPE = 48
+"""How many types may lie inside one another, as in files."""
 ASSUMED: ContextVar[Assumptions | None] = ContextVar("ASSUMED", default=None)
 """Where hooks of operators note what they take for granted, while somebody listens."""
 
@@ -225,13 +227,20 @@ def _broadcast_axis(sizes: list[Size | None], shapes: list[Sizes]) -> Size | Non
 
 
 def require_sizes(fact: object) -> None:
-    """Refuse sizes that no tensor has."""
-    shape = fact.shape or () if isinstance(fact, Fact) else ()
+    """Refuse sizes that no tensor has, and types that no file can say."""
+    if not isinstance(fact, Fact):
+        return
+    shape = fact.shape or ()
     if len(shape) > HIGHEST_RANK:
         raise InferenceError(f"a result would have {len(shape)} dimensions, {HIGHEST_RANK} at most")
     for size in shape:
         if isinstance(size, int) and not 0 <= size <= LARGEST_SIZE:
             raise InferenceError(f"a size would be {size}")
+    depth, inner = 0, fact.type
+    while isinstance(inner, SequenceType | OptionalType):
+        depth, inner = depth + 1, inner.element
+        if depth > DEEPEST_TYPE:
+            raise InferenceError(f"more than {DEEPEST_TYPE} types lie inside one another")
 
 
 def sizes_text(shape: Sizes) -> str:

@@ -91,8 +91,8 @@ KNOWN_ENTRIES = frozenset({
     "session.load_model_format", "session.save_model_format", "session.disable_quant_qdq",
     "session.optimized_model_external_initializers_file_name",
     "session.optimized_model_external_initializers_min_size_in_bytes",
-    "sardonyx.cache", "sardonyx.cache_limit", "sardonyx.check", "sardonyx.precision",
-    "sardonyx.target", "sardonyx.work_limit",
+    "sardonyx.cache", "sardonyx.cache_limit", "sardonyx.check", "sardonyx.inline_limit",
+    "sardonyx.precision", "sardonyx.target", "sardonyx.work_limit",
 })  # fmt: skip
 """Configuration entries that change something."""
 

@@ -19,6 +19,8 @@ from sardonyx.runtime.options import SessionOptions
 from sardonyx.runtime.values import plain
 
 FILE_NAME = "session.optimized_model_external_initializers_file_name"
+INLINE_LIMIT = "sardonyx.inline_limit"
+"""How many nodes inlining the model's functions may make."""
 FILE_THRESHOLD = "session.optimized_model_external_initializers_min_size_in_bytes"
 
 
@@ -59,6 +61,24 @@ def prepare_model(model: Model, options: SessionOptions) -> None:
         for value in (*model.graph.inputs, *model.graph.outputs):
             value.type = _with_sizes(value.type, options)
     forgive(model, options)
+    _inline(model, options)
+
+
+def _inline(model: Model, options: SessionOptions) -> None:
+    """Inline functions here, where the options say how much may come of that."""
+    limit = options.entry(INLINE_LIMIT)
+    if not limit:
+        return
+    if not limit.isdecimal():
+        raise InputError(
+            f"the configuration entry {INLINE_LIMIT} is '{limit}'", hint="give a number of nodes"
+        )
+    # Only few sessions ask for this, and others do without what it imports.
+    from sardonyx.graph.inline import inline_functions
+    from sardonyx.ops.convert import upgrade_model
+
+    upgrade_model(model)
+    inline_functions(model, inline_limit=int(limit[:18]))
 
 
 def overridable(model: Model) -> list[Value]:
