@@ -29,7 +29,7 @@ def test_what_fails_inside_is_ours_to_report(internal_errors: list[InternalError
             return "node 'n' (Op)"
 
     work = public("working")(_inside("node = items[0]; return {}[3]"))
-    with pytest.raises(InternalError, match="working failed: KeyError: 3.*node 'n'.*report") as met:
+    with pytest.raises(InternalError, match=r"working failed: KeyError: 3.*node 'n'") as met:
         work(Place())
     assert isinstance(met.value.__cause__, KeyError)
     assert len(internal_errors) == 1

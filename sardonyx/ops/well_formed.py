@@ -1,4 +1,4 @@
-"""Nodes that are not what their operator's signature says: too little to work with."""
+"""Nodes that are not what their operator's signature says, so that nobody can work with them."""
 
 from typing import Any
 
@@ -9,10 +9,12 @@ from sardonyx.ops.signature import Signature, attribute_fits
 
 
 def node_fault(node: Node, signature: Signature) -> str:
-    """Why a node has too little for its operator, or attributes of other kinds; else nothing."""
-    least, _ = signature.input_range
+    """Why a node does not fit its operator: inputs, outputs, kinds of attributes; else nothing."""
+    least, most = signature.input_range
     if len(node.inputs) < least:
         return f"it has {len(node.inputs)} inputs, its operator takes at least {least}"
+    if most is not None and len(node.inputs) > most:
+        return f"it has {len(node.inputs)} inputs, its operator takes at most {most}"
     least, _ = signature.output_range
     if len(node.outputs) < max(least, 1):
         return f"it has {len(node.outputs)} outputs, its operator gives at least {max(least, 1)}"
@@ -26,7 +28,7 @@ def node_fault(node: Node, signature: Signature) -> str:
 
 
 def require_well_formed(model: Model, operators: Catalog) -> None:
-    """Raise for the first node that has too little for its operator, at the model's versions."""
+    """Raise for the first node that does not fit its operator at the model's versions."""
     parts: list[tuple[Graph, Any]] = [(function.graph, function.opsets)
                                       for function in model.functions]  # fmt: skip
     if model.graph is not None:
