@@ -16,6 +16,7 @@ from sardonyx.ops.fact import from_type, to_type
 from sardonyx.ops.operator import Hook, Operator, as_outputs, attribute_values
 from sardonyx.ops.replace import replace_node
 from sardonyx.ops.signature import Signature
+from sardonyx.ops.well_formed import require_well_formed
 from sardonyx.ops.widen import Types, widen
 from sardonyx.record import record
 
@@ -65,6 +66,7 @@ def convert_opset(
                 f"'{domain or 'ai.onnx'}' has no version {wanted}", hint=f"known are 1 to {newest}"
             )
     _require_known(twin, domain, standard() if catalog is None else catalog)
+    require_well_formed(twin, standard() if catalog is None else catalog)
     if version >= current:
         upgrade_model(twin, {domain: version}, catalog)
     else:

@@ -11,7 +11,7 @@ import numpy as np
 from sardonyx.errors import UnsupportedError
 from sardonyx.graph import Attribute, AttributeType, Node, SparseTensor, Tensor
 from sardonyx.graph.stored_list import StoredList, StoredText
-from sardonyx.ops.signature import REQUIRED, Signature, parse_signature
+from sardonyx.ops.signature import REQUIRED, Signature, attribute_fits, parse_signature
 
 Hook = Callable[..., Any]
 _HOOKS = ("infer", "reference", "view", "propagate", "function", "lower", "gradient")
@@ -117,6 +117,11 @@ def attribute_values(node: Node, version: Signature) -> dict[str, Any]:
     for name, formal in version.attributes.items():
         given = node.attributes.get(name)
         if given is not None and given.value is not None:
+            if given.type != formal.kind and not attribute_fits(given, formal):
+                raise UnsupportedError(
+                    f"{node.where()} has the attribute '{name}' as another kind than its operator",
+                    hint=f"it takes {formal.kind.name}",
+                )
             values[name] = plain_value(given)
         elif formal.default is REQUIRED:
             raise UnsupportedError(

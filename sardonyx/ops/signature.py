@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
-from sardonyx.graph import AttributeType
+from sardonyx.graph import Attribute, AttributeType
 from sardonyx.record import record
 
 TYPE_SETS = {
@@ -89,6 +89,23 @@ class AttributeFormal:
     def required(self) -> bool:
         """True where a node must give it."""
         return self.default is REQUIRED
+
+
+_AS_FLOATS = {AttributeType.FLOAT: AttributeType.INT, AttributeType.FLOATS: AttributeType.INTS}
+"""What may stand for floats."""
+
+
+def attribute_fits(given: Attribute, formal: AttributeFormal) -> bool:
+    """True where an attribute is of the kind that an operator takes; whole numbers are floats too.
+
+    >>> axis = AttributeFormal("axis", AttributeType.INT, 0)
+    >>> attribute_fits(Attribute("axis", 1), axis), attribute_fits(Attribute("axis", 1.5), axis)
+    (True, False)
+    """
+    if given.type in (formal.kind, _AS_FLOATS.get(formal.kind)) or given.value is None:
+        return True
+    empty: Any = () if formal.kind.name.endswith("S") else None
+    return bool(given.value == empty)
 
 
 @record

@@ -7,6 +7,7 @@ from sardonyx.errors import ConversionError, UnsupportedError
 from sardonyx.graph import Dimension, Model
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.convert import convert_opset
+from sardonyx.ops.well_formed import require_well_formed
 from sardonyx.passes.clean_quantization import clean_quantization
 from sardonyx.passes.drop_identities import drop_identities
 from sardonyx.passes.drop_states import drop_states
@@ -206,6 +207,7 @@ def run_pipeline(
         raise UnsupportedError(
             f"there is no pass '{unknown[0]}'", hint=f"there are: {', '.join(sorted(known))}"
         )
+    require_well_formed(model, operators)
     twin = prepare_model(model, chosen, operators)
     names: list[str] = [] if record is None else record
     wanted = tuple(item for item in pipeline if item.__name__ not in chosen.skip)

@@ -43,8 +43,9 @@ class ModelSource:
     def model(self) -> Model:
         """The model, as the options want it."""
         model = self._read(self._given)
+        own = "" if self._path is None else str(self._path.absolute())
         for path, state in self._states.items():
-            if Path(path) != self._path and file_state(path) != state:
+            if path != own and file_state(path) != state:
                 raise ChangedFileError(
                     f"'{path}' changed while the model was opened", hint="open the model again"
                 )
