@@ -102,6 +102,8 @@ class PRelu(Operator):
 def _two_slopes(build: Builder, x: Value, slope: Value) -> Any:
     """x above zero, slope * x below."""
     zero = constant_like(build, 0, x)
+    if build.opset >= 16:
+        return build.Where(build.Less(x, zero), build.Mul(slope, x), x)
     return build.Add(build.Max(x, zero), build.Mul(slope, build.Min(x, zero)))
 
 

@@ -149,10 +149,11 @@ def reverse_sequence(
     shape[axis_of(batch_axis, rank)] = lengths.shape[0]
     count = reshape(cast(lengths, DataType.INT64), shape)
     turned = select(binary("lt", time, count), count - 1 - time, time)
+    turned = select(binary("lt", count, 0), count, turned)
     places = [
         turned if axis == axis_of(time_axis, rank) else iota(x.shape, axis) for axis in range(rank)
     ]
-    return take(x, places)
+    return take(x, places, checked=True)
 
 
 LOWERINGS: Lowerings = {

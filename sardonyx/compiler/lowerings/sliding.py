@@ -88,9 +88,12 @@ def transposed_convolution(
         return biased(_blocks(request, image, weights, shape), bias)
     reaches = [range(-(-size // step)) for size, step in zip(kernel, steps, strict=True)]
     few = math.prod(map(len, reaches)) <= MOST_OVERLAPS and min(cut) >= 0
-    simple = group in (1, shape[1]) and {*spread} == {1} and math.prod(steps) > 1
+    finite = _are_finite(weights)
+    simple = group in (1, shape[1]) and {*spread} == {1} and (math.prod(steps) > 1 or not finite)
     if few and simple and (group == 1 or weights.shape[0] == group):
         return biased(_overlapped(request, image, weights, group, steps, cut, reaches), bias)
+    if not finite:
+        raise NotLowered("weights that may be infinite meet zeros between pixels")
     begins, ends = [], []
     for axis in range(rank):
         reach = (kernel[axis] - 1) * spread[axis]
@@ -105,6 +108,12 @@ def transposed_convolution(
         (*begins, *ends), group, steps,
     )  # fmt: skip
     return biased(result, bias)
+
+
+def _are_finite(weights: Form) -> bool:
+    """Whether weights are known, and known to give 0 by what lies between and around pixels."""
+    known = constant_array(weights)
+    return known is not None and bool(np.isfinite(known).all())
 
 
 def _kernel(image: Form, weights: Form) -> Ints:
