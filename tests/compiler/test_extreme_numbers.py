@@ -143,3 +143,70 @@ def test_a_sequence_is_not_longer_than_its_axis(length: int) -> None:
         compile_model(model, threads=1).run(feeds)
     with pytest.raises(sx.EvaluationError, match="sequences have 3 elements"):
         sx.evaluate(model, feeds)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("where", ["x", "w"])
+def test_channels_filtered_by_themselves_meet_pixels_and_taps_only(stride: int, where: str) -> None:
+    draw = np.random.default_rng(2)
+    feeds = {"x": draw.integers(1, 9, (1, 2, 4, 4)).astype(F),
+             "w": draw.integers(1, 9, (2, 1, 3, 3)).astype(F)}  # fmt: skip
+    feeds[where][0, 0, 1, 0] = np.inf
+    text = f"""g (float[1,2,h,k] x, float[2,1,3,3] w) => (float y) {{
+        y = ConvTranspose <group = 2, strides = [{stride}, {stride}]> (x, w) }}"""
+    assert np.isfinite(both(text, feeds)[0]).any()
+
+
+@pytest.mark.parametrize("how", ["none", "tanh"])
+@pytest.mark.parametrize("dtype", ["float", "double"])
+def test_nothing_is_left_of_minus_infinity(how: str, dtype: str) -> None:
+    model = sx.load_text(f"""{HEADER} g ({dtype}[n] x) => ({dtype}[n] y) {{
+        y = Gelu <approximate = "{how}"> (x) }}""")
+    x = np.append(ODD, [-3e38, -1e5, -20]).astype(F if dtype == "float" else np.float64)
+    found = compile_model(model, threads=1).run({"x": x})[0]
+    np.testing.assert_allclose(found, sx.evaluate(model, {"x": x})[0], rtol=1e-5)
+    assert found[6] == 0 and np.isnan(found[7])
+
+
+@pytest.mark.parametrize("operator", ["Elu", "Selu", "Celu"])
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, 1e6, 1e30])
+def test_large_factors_of_small_differences(operator: str, alpha: float) -> None:
+    model = sx.load_text(f"""{HEADER} g (float[n] x) => (float[n] y) {{
+        y = {operator} <alpha = {alpha}> (x) }}""")
+    x = np.array([-1e-9, -1e-6, -1e-3, -0.5, -1, -20, -1e4, -0.0, 2, -np.inf, np.inf, np.nan], F)
+    found, expected = (
+        compile_model(model, threads=1).run({"x": x})[0],
+        sx.evaluate(model, {"x": x})[0],
+    )
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-7)
+
+
+def test_a_nan_scale_gives_the_zero_point() -> None:
+    text = """g (uint8[2,3] a, float s, uint8 z, uint8[3,2] b) => (uint8 y) {
+        y = QLinearMatMul (a, s, z, b, s, z, s, z) }"""
+    feeds = {"a": np.arange(6, dtype=np.uint8).reshape(2, 3), "s": np.array(np.nan, F),
+             "z": np.array(118, np.uint8), "b": np.ones((3, 2), np.uint8)}  # fmt: skip
+    assert (both(text, feeds)[0] == 118).all()
+
+
+def test_an_index_that_is_no_number_is_nowhere() -> None:
+    text = """g (float[n] i, int64[2] v) => (int64 y) {
+        d = Constant <value_int = 4> () y = OneHot (i, d, v) }"""
+    (y,) = both(text, {"i": np.append(ODD, [2, -1]).astype(F), "v": np.array([0, 1])})
+    assert y.sum(1).tolist() == [1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_regions_that_are_no_numbers_lie_outside(mode: str) -> None:
+    text = f"""g (float[1,1,4,4] x, float[8] roi) => (float y) {{
+        n = Constant <value_floats = [0.0]> () s = Constant <value_ints = [1, 1, 3, 3]> ()
+        y = Resize <mode = "{mode}", coordinate_transformation_mode = "tf_crop_and_resize",
+                    extrapolation_value = 7.0> (x, roi, , s) }}"""
+    for odd in (np.nan, np.inf, -np.inf, 3e38):
+        roi = np.array([0, 0, 0, odd, 1, 1, 1, 1], F)
+        x = np.arange(16, dtype=F).reshape(1, 1, 4, 4)
+        model = sx.load_text(HEADER + text)
+        model.graph.outputs[0].declared = None
+        found = compile_model(model, threads=1).run({"x": x, "roi": roi})[0]
+        np.testing.assert_allclose(found, sx.evaluate(model, {"x": x, "roi": roi})[0], rtol=1e-5)
+        assert (found[..., 0] == 7).all()

@@ -21,6 +21,10 @@ from sardonyx.compiler.forms import (
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
 from sardonyx.compiler.narrow import convert
 from sardonyx.dtypes import DataType
+from sardonyx.ops.activations import LARGE_ALPHA
+
+LOWEST_SHARE = -1e4
+"""Numbers below it have no share that a float could hold."""
 
 
 def _unary(name: str) -> Lowering:
@@ -55,11 +59,20 @@ def relu(request: Request, x: Form) -> Form:
 
 
 def gelu(x: Form, approximate: str) -> Form:
-    """x times the probability that a normal variable is below x."""
+    """x times the probability that a normal variable is below x; 0 for minus infinity."""
+    half = 0.5 * binary("max", x, LOWEST_SHARE)
     if approximate == "tanh":
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
-        return 0.5 * x * (1.0 + unary("tanh", inner))
-    return 0.5 * x * (1.0 + unary("erf", x * math.sqrt(0.5)))
+        return half * (1.0 + unary("tanh", inner))
+    return half * (1.0 + unary("erf", x * math.sqrt(0.5)))
+
+
+def exponential_unit(x: Form, alpha: float) -> Form:
+    """x, or alpha * (exp(x) - 1) below zero; a large alpha needs all digits of the difference."""
+    bend = unary("exp", x) - 1.0
+    if abs(alpha) > LARGE_ALPHA:
+        bend = unary("tanh", x * 0.5) * (unary("exp", x) + 1.0)
+    return select(binary("lt", x, 0.0), bend * alpha, x)
 
 
 def softplus(x: Form) -> Form:
@@ -248,9 +261,7 @@ LOWERINGS: Lowerings = {
         "Gelu": _activation(gelu), "Softplus": _activation(softplus),
         "Softsign": _activation(lambda x: x / (1.0 + unary("abs", x))),
         "LeakyRelu": _activation(lambda x, alpha: select(binary("lt", x, 0.0), x * alpha, x)),
-        "Elu": _activation(
-            lambda x, alpha: select(binary("lt", x, 0.0), (unary("exp", x) - 1.0) * alpha, x)
-        ),
+        "Elu": _activation(exponential_unit),
         "HardSigmoid": _activation(
             lambda x, alpha, beta: binary("min", binary("max", x * alpha + beta, 0.0), 1.0)
         ),

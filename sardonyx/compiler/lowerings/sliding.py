@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from sardonyx.compiler.forms import (
     Source,
     View,
     Window,
+    binary,
     constant,
     expand,
     iota,
     number,
     reshape,
+    select,
     squeeze,
     take,
     transpose,
@@ -222,12 +225,26 @@ def _block_of(
     if group > 1:
         copy = Join(pixels.shape, image.dtype, (pixels,), 0)
         filters = squeeze(_channels_last(weights, 0), [0])
-        return lambda place, tap, channel: (
-            take(copy, [*place, channel]) * take(filters, [*tap, channel])
-        )
+        finite = _are_finite(weights)
+
+        def multiplied(place: list[Form], tap: list[Form], channel: Form) -> Form:
+            """A product, or 0 where a place or a tap lies outside: what is there may be infinite."""
+            found = take(copy, [*place, channel]) * take(filters, [*tap, channel])
+            inside = [binary("lt", at, size) for at, size in zip(tap, kernel, strict=True)]
+            if not finite:
+                for at, size in zip(place[1:], pixels.shape[1:], strict=False):
+                    inside.append(binary("ge", at, 0))
+                    inside.append(binary("lt", at, number(size, DataType.INT64)))
+            return select(reduce(_both, inside), found, 0)
+
+        return multiplied
     flat = reshape(_channels_last(weights), (channels, math.prod((*kernel, columns))))
     blocks = reshape(matrix_product(request, pixels, flat), (*pixels.shape[:-1], *kernel, columns))
     return lambda place, tap, channel: take(blocks, [*place, *tap, channel])
+
+
+def _both(left: Form, right: Form) -> Form:
+    return binary("and", left, right)
 
 
 def _channels_last(weights: Form, axis: int = 1) -> Form:
