@@ -98,10 +98,11 @@ def positions(line: Line, mode: str, dtype: Any) -> Array:
         case "align_corners":
             return np.zeros_like(steps) if width == 1 else steps * (size - 1) / (width - 1)
         case "tf_crop_and_resize":
-            start, end = (dtype(item) * (size - 1) for item in line.region)
-            if line.result == 1:
-                return np.full(1, (start + end) / 2, dtype)
-            return start + steps * (end - start) / dtype(max(line.result - 1, 1))
+            with np.errstate(over="ignore", invalid="ignore"):
+                start, end = (dtype(item) * (size - 1) for item in line.region)
+                if line.result == 1:
+                    return np.full(1, (start + end) / 2, dtype)
+                return start + steps * (end - start) / dtype(max(line.result - 1, 1))
     raise EvaluationError(f"'{mode}' is not one of {', '.join(COORDINATE_MODES)}")
 
 

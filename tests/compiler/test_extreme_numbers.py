@@ -174,11 +174,8 @@ def test_large_factors_of_small_differences(operator: str, alpha: float) -> None
     model = sx.load_text(f"""{HEADER} g (float[n] x) => (float[n] y) {{
         y = {operator} <alpha = {alpha}> (x) }}""")
     x = np.array([-1e-9, -1e-6, -1e-3, -0.5, -1, -20, -1e4, -0.0, 2, -np.inf, np.inf, np.nan], F)
-    found, expected = (
-        compile_model(model, threads=1).run({"x": x})[0],
-        sx.evaluate(model, {"x": x})[0],
-    )
-    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-7)
+    found = compile_model(model, threads=1).run({"x": x})[0]
+    np.testing.assert_allclose(found, sx.evaluate(model, {"x": x})[0], rtol=2e-5, atol=2e-7)
 
 
 def test_a_nan_scale_gives_the_zero_point() -> None:

@@ -189,7 +189,7 @@ def _overlapped(
     block's element lies at the same distance for all of them; channels lie side by side.
     """
     shape = request.shape()
-    block = _block_of(request, image, weights, group)
+    block = _block_of(request, image, weights, group, steps)
     counts = [
         ceil_divide(size + begin, step)
         for size, begin, step in zip(shape[2:], cut, steps, strict=True)
@@ -213,7 +213,7 @@ def _overlapped(
 
 
 def _block_of(
-    request: Request, image: Form, weights: Form, group: int
+    request: Request, image: Form, weights: Form, group: int, steps: Ints
 ) -> Callable[[list[Form], list[Form], Form], Form]:
     """What an element adds to the result, for its place, a tap of the filter and a channel.
 
@@ -228,14 +228,18 @@ def _block_of(
         finite = _are_finite(weights)
 
         def multiplied(place: list[Form], tap: list[Form], channel: Form) -> Form:
-            """A product, or 0 where a place or a tap lies outside: what is there may be infinite."""
+            """A product, or 0 where a place or a tap lies outside: the other may be infinite."""
             found = take(copy, [*place, channel]) * take(filters, [*tap, channel])
-            inside = [binary("lt", at, size) for at, size in zip(tap, kernel, strict=True)]
+            inside = [
+                binary("lt", at, size)
+                for at, size, step in zip(tap, kernel, steps, strict=True)
+                if not isinstance(size, int) or size % step
+            ]
             if not finite:
                 for at, size in zip(place[1:], pixels.shape[1:], strict=False):
                     inside.append(binary("ge", at, 0))
                     inside.append(binary("lt", at, number(size, DataType.INT64)))
-            return select(reduce(_both, inside), found, 0)
+            return select(reduce(_both, inside), found, 0) if inside else found
 
         return multiplied
     flat = reshape(_channels_last(weights), (channels, math.prod((*kernel, columns))))
