@@ -92,8 +92,9 @@ def power(request: Request, x: Form, y: Form) -> Form:
     """x ** y; the usual exponents without a logarithm."""
     exponent = request.known(1)
     if x.dtype.is_integer and y.dtype.is_integer:
-        one = exponent is not None and exponent.size == 1
-        return whole_power(x, y, int(exponent.reshape(-1)[0]) if one else None)
+        if exponent is None or exponent.size != 1:
+            return whole_power(x, y, None)
+        return whole_power(x, y, int(exponent.reshape(-1)[0]))
     if not x.dtype.is_float:
         return convert(power_of(cast(x, DataType.DOUBLE), y), x.dtype)
     if exponent is None or exponent.size != 1:
@@ -151,7 +152,8 @@ def power_of(x: Form, y: Form) -> Form:
 
 def whole_power(x: Form, y: Form, known: int | None) -> Form:
     """x ** y of integers, exact in the bits that their type has: one square for each bit of y."""
-    power, square = number(1, x.dtype), x
+    power: Form = number(1, x.dtype)
+    square = x
     if known is not None and known >= 0:
         # The shape that both broadcast to stays: the exponent may have more axes.
         powers = [x]

@@ -230,10 +230,10 @@ def _block_of(
         def multiplied(place: list[Form], tap: list[Form], channel: Form) -> Form:
             """A product, or 0 where a place or a tap lies outside: the other may be infinite."""
             found = take(copy, [*place, channel]) * take(filters, [*tap, channel])
-            inside = [
+            inside: list[Form] = [
                 binary("lt", at, size)
                 for at, size, step in zip(tap, kernel, steps, strict=True)
-                if not isinstance(size, int) or size % step
+                if isinstance(size, int) and size % step
             ]
             if not finite:
                 for at, size in zip(place[1:], pixels.shape[1:], strict=False):
