@@ -140,9 +140,15 @@ def _extreme(b: ir.IRBuilder, name: str, dtype: DataType, left: Any, right: Any)
     if isinstance(left, ir.Constant):
         left, right = right, left
     chosen = b.select(b.fcmp_unordered(sign, left, right), left, right)
-    if isinstance(right, ir.Constant):
+    if isinstance(right, ir.Constant) and not _holds_nan(right):
         return chosen
     return b.select(b.fcmp_unordered("uno", right, right), right, chosen)
+
+
+def _holds_nan(value: ir.Constant) -> bool:
+    held = value.constant
+    items = held if isinstance(held, list) else [held]
+    return any(isinstance(item, float) and math.isnan(item) for item in items)
 
 
 def _divide(b: ir.IRBuilder, dtype: DataType, left: Any, right: Any) -> Any:

@@ -18,6 +18,8 @@ from sardonyx.ops.precision import Array
 from sardonyx.ops.special import erf, sigmoid, softplus
 from sardonyx.ops.unary import Softplus
 
+LARGE_ALPHA = 2.0
+"""Factors of `exp(x) - 1` up to which its rounding error does no harm."""
 _LOWEST, _HIGHEST = -3.4028234663852886e38, 3.4028234663852886e38
 
 
@@ -102,6 +104,8 @@ class PRelu(Operator):
 def _two_slopes(build: Builder, x: Value, slope: Value) -> Any:
     """x above zero, slope * x below."""
     zero = constant_like(build, 0, x)
+    if build.opset >= 16:
+        return build.Where(build.Less(x, zero), build.Mul(slope, x), x)
     return build.Add(build.Max(x, zero), build.Mul(slope, build.Min(x, zero)))
 
 
@@ -163,8 +167,17 @@ class Selu(Unary):
                 node.set_attribute(name, default)
 
 
+def _exponential(build: Builder, x: Value, alpha: float) -> Any:
+    """exp(x) - 1; with all digits where a large alpha makes an error large."""
+    one = constant_like(build, 1, x)
+    if isinstance(alpha, Attribute) or abs(alpha) <= LARGE_ALPHA:
+        return build.Sub(build.Exp(x), one)
+    half = build.Tanh(build.Mul(x, constant_like(build, 0.5, x)))
+    return build.Mul(half, build.Add(build.Exp(x), one))
+
+
 def _exponential_unit(build: Builder, x: Value, alpha: float) -> Any:
-    bend = build.Sub(build.Exp(x), constant_like(build, 1, x))
+    bend = _exponential(build, x, alpha)
     if isinstance(alpha, Attribute) or alpha != 1:
         bend = build.Mul(bend, constant_like(build, alpha, x))
     return build.Where(build.Less(x, constant_like(build, 0, x)), bend, x)
@@ -184,7 +197,7 @@ class Celu(Unary):
 
     def function(build: Builder, x: Value, alpha: float) -> Any:
         zero, scale = constant_like(build, 0, x), constant_like(build, alpha, x)
-        bend = build.Sub(build.Exp(build.Div(x, scale)), constant_like(build, 1, x))
+        bend = _exponential(build, build.Div(x, scale), alpha)
         return build.Add(build.Max(x, zero), build.Min(zero, build.Mul(scale, bend)))
 
 

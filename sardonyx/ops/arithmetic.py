@@ -169,6 +169,11 @@ def _power(x: Array, y: Array) -> Array:
     same = x.dtype == y.dtype and x.dtype.kind not in "iu"
     if same:
         return rounded(np.power)(x, y)
+    if y.dtype.kind in "iu":
+        # Above 2**53 a whole number as a float is even, whatever it was.
+        size = np.power(np.abs(x.astype(np.float64)), y.astype(np.float64))
+        turned = np.signbit(x.astype(np.float64)) & (y % 2 == 1)
+        return np.asarray(np.where(turned, -size, size)).astype(x.dtype)
     return np.asarray(np.power(x.astype(np.float64), y.astype(np.float64))).astype(x.dtype)
 
 

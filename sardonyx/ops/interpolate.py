@@ -69,7 +69,7 @@ def resample(x: Array, axis: int, line: Line, method: Method) -> Array:
         places = positions(line, method.coordinates, np.float64)
         result = _weighted(x, axis, places, line, method)
     if method.coordinates == "tf_crop_and_resize":
-        outside = (places < 0) | (places > line.size - 1)
+        outside = ~((places >= 0) & (places <= line.size - 1))
         shape = [1] * x.ndim
         shape[axis] = -1
         result = np.where(outside.reshape(shape), np.asarray(method.extrapolation), result)
@@ -98,10 +98,11 @@ def positions(line: Line, mode: str, dtype: Any) -> Array:
         case "align_corners":
             return np.zeros_like(steps) if width == 1 else steps * (size - 1) / (width - 1)
         case "tf_crop_and_resize":
-            start, end = (dtype(item) * (size - 1) for item in line.region)
-            if line.result == 1:
-                return np.full(1, (start + end) / 2, dtype)
-            return start + steps * (end - start) / dtype(max(line.result - 1, 1))
+            with np.errstate(over="ignore", invalid="ignore"):
+                start, end = (dtype(item) * (size - 1) for item in line.region)
+                if line.result == 1:
+                    return np.full(1, (start + end) / 2, dtype)
+                return start + steps * (end - start) / dtype(max(line.result - 1, 1))
     raise EvaluationError(f"'{mode}' is not one of {', '.join(COORDINATE_MODES)}")
 
 
@@ -118,11 +119,13 @@ def nearest(places: Array, mode: str, size: int) -> Array:
             found = np.ceil(places)
         case _:
             raise EvaluationError(f"'{mode}' is not one of {', '.join(NEAREST_MODES)}")
-    return np.clip(found.astype(np.int64), 0, max(size - 1, 0))
+    inside = np.clip(np.where(np.isnan(found), 0, found), 0, max(size - 1, 0))
+    return np.asarray(inside.astype(np.int64))
 
 
 def neighbours(places: Array, line: Line, method: Method) -> tuple[Array, Array]:
     """The positions each place is made of, brought inside, and their weights."""
+    places = np.clip(np.where(np.isnan(places), 0, places), -line.size, 2 * line.size)
     reach = 1 if method.mode == "linear" else 2
     shrink = min(line.scale, 1.0) if method.antialias else 1.0
     first = math.floor(-reach / shrink) + 1

@@ -34,10 +34,25 @@ def _scores(x: Array, coefficients: Floats | None, intercepts: Floats | None, co
     weights = vector(coefficients)
     if weights.size != count * table.shape[1]:
         raise EvaluationError(
-            f"{weights.size} coefficients for {count} models of {table.shape[1]} features"
+            f"{weights.size} coefficients for {count} models of {table.shape[1]} features",
+            hint="feed a table with as many columns as the model was trained with",
         )
+    if intercepts and len(intercepts) not in (1, count):
+        raise EvaluationError(f"{len(intercepts)} intercepts for {count} models")
     result: Array = table @ weights.reshape(count, table.shape[1]).T
     return result + vector(intercepts) if intercepts else result
+
+
+def class_count(labels: int, coefficients: Floats, intercepts: Floats | None, width: int) -> int:
+    """How many models a classifier has: an intercept each, or else as many as coefficients make.
+
+    >>> class_count(3, (1.0,) * 12, (0.0, 0.0, 0.0), 2), class_count(2, (1.0, 2.0), None, 2)
+    (3, 1)
+    """
+    made = len(coefficients) // max(width, 1)
+    if intercepts and (len(intercepts) > 1 or labels < 3):
+        return min(len(intercepts), made)
+    return made
 
 
 class LinearClassifier(Operator):
@@ -66,15 +81,22 @@ class LinearClassifier(Operator):
     ) -> tuple[Array, Array]:  # fmt: skip
         labels: Labels = (classlabels_ints, classlabels_strings)
         names = labels_of(labels)
-        features = max(rows(x).shape[1], 1)
-        scores = _scores(x, coefficients, intercepts, len(coefficients) // features)
+        width = rows(x).shape[1]
+        count = class_count(len(names), coefficients, intercepts, width)
+        # What lies beyond the last class's coefficients is left alone, as onnxruntime does.
+        scores = _scores(x, coefficients[: count * width], intercepts, count)
         if scores.shape[1] > 1:
+            if len(names) < scores.shape[1]:
+                raise EvaluationError(
+                    f"there are {len(names)} labels for {scores.shape[1]} classes",
+                    hint="a label is needed for each class",
+                )
             return names[scores.argmax(1)], transform(scores, post_transform)
         score = scores[:, 0]
         chosen = one_label(score > 0, labels)
         if len(names) == 2:
             return chosen, two_columns(score, post_transform, probability=True)
-        return chosen, transform(scores, post_transform)
+        return chosen, transform(scores, post_transform, alone=True)
 
     def function(build: Builder, x: Value, **given: Any) -> Any:
         return through_numbers(build, "LinearClassifier", x, given)

@@ -1,6 +1,7 @@
 """What classifiers and regressors of `ai.onnx.ml` share: feature rows, score transforms, labels.
 
-Scores in one column are left alone by every transform but PROBIT, as onnxruntime does.
+Scores in one column are left alone by every transform but PROBIT, as onnxruntime does, except
+those of linear classifiers of one class, where the specification's words count.
 """
 
 from collections.abc import Callable, Sequence
@@ -105,15 +106,15 @@ _TRANSFORMS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def transform(scores: Array, name: str) -> Array:
-    """Scores, a row for each example, after a `post_transform`.
+def transform(scores: Array, name: str, *, alone: bool = False) -> Array:
+    """Scores, a row for each example, after a `post_transform`, of one column only if `alone`.
 
     >>> transform(np.zeros((1, 4)), "SOFTMAX").tolist()
     [[0.25, 0.25, 0.25, 0.25]]
     """
     if name not in _TRANSFORMS:
         raise EvaluationError(f"post_transform '{name}' is none of {', '.join(_TRANSFORMS)}")
-    if scores.shape[1] == 1 and name != "PROBIT":
+    if scores.shape[1] == 1 and name != "PROBIT" and not alone:
         return scores
     return _TRANSFORMS[name](scores)
 

@@ -28,10 +28,14 @@ _ROUNDS = 100
 
 
 def _kernel(x: Array, vectors: Array, kind: str, parameters: Floats | None) -> Array:
-    """The kernel of every row with every vector: [rows, vectors]."""
+    """The kernel of every row with every vector: [rows, vectors], in float64.
+
+    Scores are small differences of large sums, and probabilities exponentials of those.
+    """
     gamma, shift, degree = (*(parameters or ()), 0.0, 0.0, 0.0)[:3]
     if x.shape[1] != vectors.shape[1]:
         raise EvaluationError(f"{x.shape[1]} features against vectors of {vectors.shape[1]}")
+    x, vectors = x.astype(np.float64), vectors.astype(np.float64)
     match kind:
         case "LINEAR":
             result = x @ vectors.T
@@ -45,7 +49,12 @@ def _kernel(x: Array, vectors: Array, kind: str, parameters: Floats | None) -> A
             result = np.tanh(np.float32(gamma) * (x @ vectors.T) + np.float32(shift))
         case _:
             raise EvaluationError(f"kernel_type '{kind}' is none of LINEAR, POLY, RBF, SIGMOID")
-    return result.astype(np.float32)
+    return result
+
+
+def _single(scores: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return scores.astype(np.float32)
 
 
 def _vectors(values: Floats | None, count: int) -> Array:
@@ -64,19 +73,19 @@ def _pairwise(kernels: Array, coefficients: Array, rho: Array, counts: Array) ->
         a, b = spans[first], spans[second]
         score = kernels[:, a] @ coefficients[second - 1, a] + kernels[:, b] @ coefficients[first, b]
         scores.append(score + rho[pair])
-    return np.stack(scores, 1).astype(np.float32)
+    return np.stack(scores, 1)
 
 
 def _probabilities(scores: Array, a: Array, b: Array, classes: int) -> Array:
     """Class probabilities that agree best with those of all pairs (Wu, Lin and Weng 2004)."""
-    pairs = np.zeros((len(scores), classes, classes), np.float32)
+    pairs = np.zeros((len(scores), classes, classes))
     for index, (i, j) in enumerate(combinations(range(classes), 2)):
         win = np.clip(1 - logistic(scores[:, index] * a[index] + b[index]), 1e-7, 1 - 1e-7)
         pairs[:, i, j], pairs[:, j, i] = win, 1 - win
     q = -pairs.swapaxes(1, 2) * pairs
     diagonal = np.arange(classes)
     q[:, diagonal, diagonal] = (pairs * pairs).sum(1)
-    p = np.full((len(scores), classes), 1 / classes, np.float32)
+    p = np.full((len(scores), classes), 1 / classes)
     for _ in range(_ROUNDS):
         qp = (q @ p[..., None])[..., 0]
         pqp = (p * qp).sum(1)
@@ -137,11 +146,11 @@ class SVMClassifier(Operator):
         chosen = names[votes.argmax(1)]
         if prob_a:
             found = _probabilities(scores, vector(prob_a), vector(prob_b), classes)
-            return chosen, transform(found, post_transform)
+            return chosen, _single(transform(found, post_transform))
         if classes == 2:
             halves = post_transform != "NONE"
-            return chosen, two_columns(scores[:, 0], post_transform, probability=halves)
-        return chosen, transform(scores, post_transform)
+            return chosen, _single(two_columns(scores[:, 0], post_transform, probability=halves))
+        return chosen, _single(transform(scores, post_transform))
 
 
 def _linear_machines(
@@ -154,7 +163,7 @@ def _linear_machines(
         largest = scores.max(1)
         sure = largest >= 0.5 if (coefficients >= 0).all() else largest > 0
         best = np.where(sure, 1, best)
-    return names[best], transform(scores, post_transform)
+    return names[best], _single(transform(scores, post_transform))
 
 
 class SVMRegressor(Operator):
@@ -181,7 +190,7 @@ class SVMRegressor(Operator):
             scores = _kernel(table, vectors, kernel_type, kernel_params) @ weights
         else:
             scores = _kernel(table, weights[None], "LINEAR", None)[:, 0]
-        scores = (scores + vector(rho)[0])[:, None].astype(np.float32)
+        scores = (scores + vector(rho)[0])[:, None]
         if one_class:
             return np.where(scores > 0, np.float32(1), np.float32(-1))
-        return transform(scores, post_transform)
+        return _single(transform(scores, post_transform))

@@ -5,7 +5,7 @@ import numpy as np
 
 from sardonyx.dims import Size, floor_divide
 from sardonyx.dtypes import DataType
-from sardonyx.errors import ConversionError, InferenceError
+from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Node, TensorType, Value
 from sardonyx.ops.allocate import tile
 from sardonyx.ops.build import Builder
@@ -233,6 +233,12 @@ class ReverseSequence(Operator):
 
     def reference(x: Array, lengths: Array, batch_axis: int, time_axis: int) -> Array:
         moved = np.moveaxis(x, (time_axis, batch_axis), (0, 1))
+        if x.size and not 0 <= lengths.min() <= lengths.max() <= len(moved):
+            raise EvaluationError(
+                f"lengths lie between {lengths.min()} and {lengths.max()}, but sequences have "
+                f"{len(moved)} elements",
+                hint="feed lengths of 0 up to the size of the time axis",
+            )
         steps = np.arange(moved.shape[0])[:, None]
         source = np.where(steps < lengths, lengths - 1 - steps, steps)
         reversed_ = moved[source, np.arange(moved.shape[1])]

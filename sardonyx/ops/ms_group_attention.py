@@ -49,7 +49,7 @@ class RotaryEmbedding(Operator):
                 size = hidden // num_heads
             heads = split_heads(x, hidden // size)
         batch, _, length, _ = heads.shape
-        if positions.ndim == 1:
+        if positions.ndim < 2:  # where the first row of all begins, or that of each batch
             positions = positions + np.arange(length)
         positions = np.broadcast_to(positions, (batch, length))
         turned = rotate(

@@ -85,19 +85,20 @@ class LayerNormalization(Operator):
             first = axis_of(axis, len(x.shape))
             reduced = (*x.shape[:first], *(1,) * (len(x.shape) - first))
         moment = tensor(DataType(stash_type), reduced)
-        return tensor(x.dtype or scale.dtype, x.shape), moment, moment
+        return tensor(scale.dtype or x.dtype, x.shape), moment, moment
 
     def reference(
         x: Array, scale: Array, bias: Array | None = None, *,
         axis: int, epsilon: float, stash_type: int,
     ) -> tuple[Array, Array, Array]:  # fmt: skip
+        # Since opset 17 both have one type; before, the scale's is the result's.
         axes = tuple(range(axis_of(axis, x.ndim), x.ndim))
         unit, mean, inverse = standardize(_stash(x, stash_type), axes, epsilon)
-        result = widen(narrow(unit, x.dtype)) * widen(scale)
+        result = widen(narrow(unit, scale.dtype)) * widen(scale)
         if bias is not None:
             result = result + widen(bias)
         moments = DataType(stash_type).numpy
-        return narrow(result, x.dtype), narrow(mean, moments), narrow(inverse, moments)
+        return narrow(result, scale.dtype), narrow(mean, moments), narrow(inverse, moments)
 
     def function(
         build: Builder, x: Value, scale: Value, bias: Value | None = None, *,
@@ -110,7 +111,7 @@ class LayerNormalization(Operator):
         variance = mean_over(build, build.Mul(centred, centred), axes)
         small = build.constant(np.asarray(epsilon, DataType(stash_type).numpy))
         inverse = build.Reciprocal(build.Sqrt(build.Add(variance, small)))
-        unit = build.CastLike(build.Mul(centred, inverse), x)
+        unit = build.CastLike(build.Mul(centred, inverse), scale)
         if reduced is not None:
             unit = build.Reshape(unit, build.Shape(x))
             mean, inverse = build.Reshape(mean, reduced), build.Reshape(inverse, reduced)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import ConversionError, InferenceError
+from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Node, Value
 from sardonyx.ops.bfloat16 import through_float
 from sardonyx.ops.build import Builder
@@ -372,6 +372,12 @@ class MaxUnpool(Operator):
     ) -> Array:  # fmt: skip
         shape = _unpooled(x.shape, kernel_shape, pads, strides)
         flat = np.zeros(int(np.prod(shape)), x.dtype)
+        if indices.size and not 0 <= indices.min() <= indices.max() < flat.size:
+            raise EvaluationError(
+                f"indices lie between {indices.min()} and {indices.max()}, outside of the "
+                f"{flat.size} elements of the output",
+                hint="feed indices that a MaxPool of the same sizes gives",
+            )
         flat[indices.reshape(-1)] = x.reshape(-1)
         image = flat.reshape(shape)
         if output_shape is None:

@@ -21,7 +21,10 @@ def saturate(values: Array, zero_point: Array) -> Array:
     """Round to nearest even, move by the zero point, and clip into the zero point's type."""
     dtype = zero_point.dtype
     limits: Any = _LIMITS[dtype.kind in "iu"](dtype)
-    rounded = np.rint(values) if dtype.kind in "iu" else values
+    rounded = values
+    if dtype.kind in "iu":
+        # No integer stands for NaN: it becomes the zero point, as in native code.
+        rounded = np.rint(np.where(np.isnan(values), values.dtype.type(0), values))
     moved: Array = np.asarray(rounded + zero_point.astype(values.dtype))
     return moved.clip(float(limits.min), float(limits.max)).astype(dtype)
 

@@ -298,6 +298,8 @@ def _by_factors(before: list[Size | None], scales: Fact | None, roi: Fact | None
     count = len(before)
     if not np.all(factors > 0):
         raise InferenceError(f"factors must be above zero: {factors.tolist()}")
+    # The specification: output_dimension = floor(input_dimension * (roi_end - roi_start) * scale).
+    # onnx's reference and onnxruntime leave the region out; its words are plain, and count.
     extents = np.ones(count, np.float32)
     if region is not None and region.size == 2 * count:
         extents = (region[count:] - region[:count]).astype(np.float32)

@@ -17,6 +17,9 @@ from sardonyx.ops.operator import Operator
 from sardonyx.ops.parameters import count_from_front, to_attribute, to_input
 from sardonyx.ops.precision import Array, widen
 
+_LARGEST_INDEX = 1 << 62
+"""What stands for indices that are no numbers, or larger: nothing has so many elements."""
+
 
 class Where(Operator):
     """Elements of one tensor where a condition holds, of another where not."""
@@ -114,6 +117,8 @@ class OneHot(Operator):
     def reference(indices: Array, depth: Array, values: Array, axis: int) -> Array:
         size = int(depth.reshape(-1)[0])
         whole = indices.astype(np.int64)
+        if indices.dtype.kind not in "iu":
+            whole = np.where(np.abs(widen(indices)) < _LARGEST_INDEX, whole, _LARGEST_INDEX)
         place = axis_of(axis, indices.ndim + 1)
         hot = np.expand_dims(np.where(whole < 0, whole + size, whole), place)
         steps = count_up(size).reshape((-1,) + (1,) * (indices.ndim - place))

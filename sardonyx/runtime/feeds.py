@@ -41,8 +41,21 @@ def make_ready(name: str, wanted: Type | None, given: Any) -> Any:
                     f"input '{name}' is a {type(item).__name__} where a {wanted} is expected",
                     hint="feed a dict",
                 )
-            return item
+            return _map(name, wanted, item)
     return _tensor(name, wanted, item)
+
+
+def _map(name: str, wanted: MapType, item: dict[Any, Any]) -> dict[Any, Any]:
+    """A map whose keys are of the type that is declared."""
+    text = wanted.key == DataType.STRING
+    fitting = (str,) if text else (int, np.integer)
+    for key in item:
+        if not isinstance(key, fitting) or isinstance(key, bool):
+            raise InputError(
+                f"input '{name}' has the key {key!r} where a {wanted} is expected",
+                hint=f"keys must be {'strings' if text else 'whole numbers'}",
+            )
+    return item
 
 
 def _sequence(name: str, wanted: SequenceType, item: Any) -> list[Any]:
@@ -95,8 +108,10 @@ _OWNED = 0x404
 def in_one_piece(array: NDArray[Any]) -> NDArray[Any]:
     """An array as kernels read it: dense, aligned, in this machine's byte order."""
     dtype = array.dtype
-    if array.flags.num & _DENSE == _DENSE and dtype.isnative and dtype.kind not in "USTa":
+    if array.flags.num & _DENSE == _DENSE and dtype.isnative and dtype.kind not in "USTaO":
         return array
+    if dtype.kind == "O":
+        return _texts(array)
     if dtype.kind == "S":
         return np.char.decode(array, "utf-8").astype(object)
     if dtype.kind in "UTa":
@@ -104,6 +119,15 @@ def in_one_piece(array: NDArray[Any]) -> NDArray[Any]:
     if not dtype.isnative:
         array = array.astype(dtype.newbyteorder("="))
     return np.require(array, requirements=["C", "A"])
+
+
+def _texts(array: NDArray[Any]) -> NDArray[Any]:
+    """Objects as strings: what is none, such as NaN, None or a number, as Python writes it."""
+    if {*map(type, array.flat)} <= {str}:
+        return np.require(array, requirements=["C"])
+    texts = np.empty(array.shape, object)
+    texts.reshape(-1)[:] = [str(item) for item in array.flat]
+    return texts
 
 
 def identities(items: Iterable[Any]) -> set[int]:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import sardonyx as sx
 from sardonyx.errors import InferenceError, SardonyxError
+from sardonyx.ops.ml_linear import LinearClassifier
 from tests.ops.one_node import inferred, one_node, run_here, run_there, same
 
 TRANSFORMS = ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT"]
@@ -113,3 +115,37 @@ def test_wrong_models_are_refused():
             model("LinearRegressor", x, ["Y"], coefficients=numbers(4), post_transform="CUBE"),
             {"X": x},
         )
+
+
+def test_a_single_class_is_transformed_as_the_specification_says() -> None:
+    given = {"coefficients": (0.5, -0.25), "intercepts": (0.1,), "multi_class": 0,
+             "classlabels_ints": (7,), "classlabels_strings": None}  # fmt: skip
+    x = np.array([[1, 2], [-1, 0.5]], np.float32)
+    plain = LinearClassifier.reference(x, **given, post_transform="NONE")[1]
+    found = LinearClassifier.reference(x, **given, post_transform="LOGISTIC")[1]
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-plain.astype(np.float64))), rtol=1e-6)
+    assert (LinearClassifier.reference(x, **given, post_transform="SOFTMAX")[1] == 1).all()
+
+
+def test_classes_are_counted_by_intercepts() -> None:
+    """Coefficients beyond theirs are left alone, as onnxruntime does."""
+    text = """<ir_version: 10, opset_import: ["": 21, "ai.onnx.ml": 3]>
+        g (float[n,2] x) => (int64[n] y, float[n,3] z) {
+          y, z = ai.onnx.ml.LinearClassifier <classlabels_ints = [7, 8, 9],
+            coefficients = [0.5, -0.25, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0], intercepts = [0.1, 0.2, 0.3]>
+            (x) }"""
+    x = np.array([[1, 2], [-1, 0.5]], np.float32)
+    weights = np.array([[0.5, -0.25], [1, 2], [3, 4]])
+    expected = x @ weights.T + np.array([0.1, 0.2, 0.3])
+    for provider in ("CPUExecutionProvider", "ReferenceExecutionProvider"):
+        session = sx.InferenceSession(sx.to_bytes(sx.load_text(text)), providers=[provider])
+        labels, scores = session.run(None, {"x": x})
+        np.testing.assert_allclose(scores, expected, rtol=1e-5)
+        assert labels.tolist() == [9, 8]
+
+
+def test_classes_without_labels_are_refused() -> None:
+    given = {"coefficients": (0.5, -0.25, 1.0, 2.0), "intercepts": None, "multi_class": 0,
+             "classlabels_ints": (), "classlabels_strings": None}  # fmt: skip
+    with pytest.raises(sx.EvaluationError, match="0 labels for 2 classes"):
+        LinearClassifier.reference(np.ones((1, 2), np.float32), **given, post_transform="NONE")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sardonyx.errors import SardonyxError
+from sardonyx.ops.ml_svm import SVMClassifier
 from tests.ops.one_node import inferred, one_node, run_here, run_there, same
 
 KERNELS = ["LINEAR", "POLY", "RBF", "SIGMOID"]
@@ -118,3 +119,19 @@ def test_wrong_models_are_refused():
         run_here(model("SVMClassifier", x, ["Y", "Z"], **machine(3, kernel="LAPLACE")), {"X": x})
     with pytest.raises(SardonyxError, match="3 features against vectors of 4"):
         run_here(model("SVMClassifier", x, ["Y", "Z"], **machine(3, features=4)), {"X": x})
+
+
+def test_sums_are_as_exact_as_the_result_can_say():
+    """Scores are small differences of large sums."""
+    draw = np.random.default_rng(4)
+    vectors, weights = draw.normal(size=(400, 30)), draw.normal(size=400)
+    x = (draw.normal(size=(20, 30)) + 5).astype(np.float32)
+    vectors, weights = vectors.astype(np.float32), weights.astype(np.float32)
+    given = {"vectors_per_class": (200, 200), "support_vectors": tuple(vectors.reshape(-1)),
+             "coefficients": tuple(weights), "rho": (0.25,), "kernel_type": "LINEAR",
+             "kernel_params": (1.0, 0.0, 1.0), "classlabels_ints": (0, 1), "prob_a": None,
+             "classlabels_strings": None, "prob_b": None, "post_transform": "NONE"}  # fmt: skip
+    _, found = SVMClassifier.reference(x, **given)
+    score = x.astype(np.float64) @ vectors.astype(np.float64).T @ weights.astype(np.float64) + 0.25
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found[:, 1], score, rtol=1e-7)

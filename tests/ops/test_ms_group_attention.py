@@ -219,3 +219,13 @@ def test_half_precision(draw):
     inputs = [item.astype(np.float16) for item in inputs] + lengths([5, 3])
     attributes = {"num_heads": HEADS, "kv_num_heads": GROUPS}
     check("GroupQueryAttention", inputs, attributes, 3, constants=(6,), atol=5e-3)
+
+
+@pytest.mark.parametrize("rank", [3, 4])
+def test_a_position_alone_is_where_all_rows_begin(draw, rank):
+    x = draw.floats(2, 3, 16) if rank == 3 else draw.floats(2, 2, 3, 8)
+    caches = [draw.floats(9, 4), draw.floats(9, 4)]
+    (found,) = run_here("RotaryEmbedding", [x, np.array(4), *caches])
+    (expected,) = run_here("RotaryEmbedding", [x, np.array([4]), *caches])
+    np.testing.assert_array_equal(found, expected)
+    assert not np.array_equal(found[..., 0, :], found[..., 1, :])

@@ -253,3 +253,15 @@ def test_empty_tensors():
     flat = np.zeros((0, 3), np.float32)
     result, mean, _ = LayerNormalization.reference(flat, np.ones(3, np.float32), axis=-1, **SMALL)
     assert (result.shape, mean.shape) == ((0, 3), (0, 1))
+
+
+def test_before_opset_17_the_scale_says_the_type_of_the_result():
+    x = np.random.default_rng(0).normal(size=(3, 8)).astype(np.float16)
+    scale = np.linspace(0.5, 2, 8, dtype=np.float32)
+    result, *_ = LayerNormalization.reference(x, scale, axis=-1, **SMALL)
+    wide = x.astype(np.float64)
+    exact = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, exact * scale, rtol=1e-5, atol=1e-6)
+    facts = tensor(DataType.FLOAT16, (3, 8)), tensor(DataType.FLOAT, (8,))
+    assert LayerNormalization.infer(*facts, axis=-1, **SMALL)[0].dtype is DataType.FLOAT

@@ -218,3 +218,32 @@ def test_maps_as_onnxruntime_returns_them(provider: str) -> None:
     (mine,) = sx.InferenceSession(model, providers=[provider]).run(None, {"x": x})
     (theirs,) = onnxruntime.InferenceSession(sx.to_bytes(model)).run(None, {"x": x})
     assert mine == theirs and [type(item) for item in mine] == [dict, dict]
+
+
+@pytest.mark.parametrize(
+    ("keys", "good", "bad"),
+    [("int64", {1: 0.5}, {"1": 0.5}), ("int64", {np.int64(1): 0.5}, {1.0: 0.5}),
+     ("int64", {}, {True: 0.5}), ("string", {"a": 0.5}, {1: 0.5})],
+)  # fmt: skip
+def test_keys_of_maps_have_the_declared_type(keys: str, good: dict, bad: dict) -> None:
+    vocabulary = "int64_vocabulary = [1, 2]" if keys == "int64" else 'string_vocabulary = ["a"]'
+    model = sx.load_text('<ir_version: 8, opset_import: ["": 15, "ai.onnx.ml": 1]>'
+                         f"g (map({keys}, float) x) => (float[1, n] y)"
+                         f"{{ y = ai.onnx.ml.DictVectorizer <{vocabulary}> (x) }}")  # fmt: skip
+    for provider in PROVIDERS:
+        session = sx.InferenceSession(sx.to_bytes(model), providers=[provider])
+        session.run(None, {"x": good})
+        with pytest.raises(InputError, match="has the key"):
+            session.run(None, {"x": bad})
+
+
+@pytest.mark.parametrize("odd", [np.nan, None, 1, 1.5, True, b"ab", np.float32(0.1), np.str_("q")])
+def test_objects_become_text_as_in_onnxruntime(odd: object) -> None:
+    model = sx.load_text(f"{HEAD} g (string[n] x) => (string[n] y) {{ y = Identity (x) }}")
+    fed = np.empty(3, object)
+    fed[:] = ["a", odd, "c"]
+    (theirs,) = onnxruntime.InferenceSession(sx.to_bytes(model)).run(None, {"x": fed})
+    for provider in PROVIDERS:
+        (mine,) = sx.InferenceSession(model, providers=[provider]).run(None, {"x": fed})
+        assert mine.tolist() == theirs.tolist()
+    assert fed[1] is odd

@@ -33,6 +33,7 @@ from sardonyx.compiler.lowerings.scores import (
 )
 from sardonyx.dims import product
 from sardonyx.dtypes import DataType
+from sardonyx.ops.ml_linear import class_count
 
 Floats = tuple[float, ...]
 
@@ -69,8 +70,11 @@ def linear_classifier(
     width = feature_rows(x).shape[1]
     if not isinstance(width, int) or len(names) < 2:
         raise NotLowered("without its classes and features known it has no native form")
-    scores = _linear(request, x, coefficients, intercepts, len(coefficients) // max(width, 1))
+    count = class_count(len(names), coefficients, intercepts, width)
+    scores = _linear(request, x, coefficients[: count * width], intercepts, count)
     if scores.shape[1] != 1:
+        if len(names) < count:
+            raise NotLowered("a class has no label")
         return labelled(arg_max(scores), names), transform(scores, post_transform)
     if len(names) != 2:
         raise NotLowered("one score for several classes has no native form")

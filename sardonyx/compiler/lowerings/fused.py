@@ -24,7 +24,7 @@ from sardonyx.compiler.forms import (
 )
 from sardonyx.compiler.lowerings.products import matmul
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
-from sardonyx.dims import Size, floor_divide
+from sardonyx.dims import Size, floor_divide, product
 from sardonyx.dtypes import DataType
 from sardonyx.ops.fact import axis_of
 
@@ -202,8 +202,8 @@ def rotary_embedding(
     if not isinstance(half, int) or not isinstance(heads.shape[3], int):
         raise NotLowered("the size of a head is only known later")
     length = heads.shape[2]
-    if len(positions.shape) == 1:
-        positions = unsqueeze(positions, [1]) + iota((1, length), 1)
+    if len(positions.shape) < 2:
+        positions = reshape(positions, (product(positions.shape), 1)) + iota((1, length), 1)
     turned = rotate(
         heads, table_rows(cosines, positions), table_rows(sines, positions), bool(interleaved)
     )

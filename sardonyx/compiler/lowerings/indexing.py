@@ -12,6 +12,7 @@ from sardonyx.compiler.forms import (
     reshape,
     select,
     take,
+    unary,
     unsqueeze,
 )
 from sardonyx.compiler.lowerings.request import Lowerings, Request
@@ -19,6 +20,9 @@ from sardonyx.compiler.narrow import convert
 from sardonyx.dims import Size
 from sardonyx.dtypes import DataType
 from sardonyx.ops.fact import axis_of
+
+LARGEST_INDEX = 2.0**62
+"""What stands for indices that are no numbers, or larger: nothing has so many elements."""
 
 
 def counted_from_end(indices: Form, size: Form) -> Form:
@@ -108,6 +112,9 @@ def one_hot(request: Request, indices: Form, depth: Form, values: Form, axis: in
     shape = request.told(1)
     place = axis_of(axis, len(shape))
     size = number(shape[place], DataType.INT64)
+    if indices.dtype.is_float:
+        near = binary("lt", unary("abs", indices), LARGEST_INDEX)
+        indices = select(near, indices, LARGEST_INDEX)
     wanted = unsqueeze(counted_from_end(cast(indices, DataType.INT64), size), [place])
     off, on = (View((), values.dtype, values, (Axis(None, at),)) for at in (0, 1))
     return select(binary("eq", iota(shape, place), wanted), on, off)
@@ -149,6 +156,7 @@ def reverse_sequence(
     shape[axis_of(batch_axis, rank)] = lengths.shape[0]
     count = reshape(cast(lengths, DataType.INT64), shape)
     turned = select(binary("lt", time, count), count - 1 - time, time)
+    turned = select(binary("lt", count, 0), count, turned)
     places = [
         turned if axis == axis_of(time_axis, rank) else iota(x.shape, axis) for axis in range(rank)
     ]

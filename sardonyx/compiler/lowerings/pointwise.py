@@ -21,6 +21,10 @@ from sardonyx.compiler.forms import (
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
 from sardonyx.compiler.narrow import convert
 from sardonyx.dtypes import DataType
+from sardonyx.ops.activations import LARGE_ALPHA
+
+LOWEST_SHARE = -1e4
+"""Numbers below it have no share that a float could hold."""
 
 
 def _unary(name: str) -> Lowering:
@@ -55,11 +59,20 @@ def relu(request: Request, x: Form) -> Form:
 
 
 def gelu(x: Form, approximate: str) -> Form:
-    """x times the probability that a normal variable is below x."""
+    """x times the probability that a normal variable is below x; 0 for minus infinity."""
+    half = 0.5 * binary("max", x, LOWEST_SHARE)
     if approximate == "tanh":
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
-        return 0.5 * x * (1.0 + unary("tanh", inner))
-    return 0.5 * x * (1.0 + unary("erf", x * math.sqrt(0.5)))
+        return half * (1.0 + unary("tanh", inner))
+    return half * (1.0 + unary("erf", x * math.sqrt(0.5)))
+
+
+def exponential_unit(x: Form, alpha: float) -> Form:
+    """x, or alpha * (exp(x) - 1) below zero; a large alpha needs all digits of the difference."""
+    bend = unary("exp", x) - 1.0
+    if abs(alpha) > LARGE_ALPHA:
+        bend = unary("tanh", x * 0.5) * (unary("exp", x) + 1.0)
+    return select(binary("lt", x, 0.0), bend * alpha, x)
 
 
 def softplus(x: Form) -> Form:
@@ -77,9 +90,13 @@ def clip(request: Request, x: Form, low: Form | None = None, high: Form | None =
 
 def power(request: Request, x: Form, y: Form) -> Form:
     """x ** y; the usual exponents without a logarithm."""
+    exponent = request.known(1)
+    if x.dtype.is_integer and y.dtype.is_integer:
+        if exponent is None or exponent.size != 1:
+            return whole_power(x, y, None)
+        return whole_power(x, y, int(exponent.reshape(-1)[0]))
     if not x.dtype.is_float:
         return convert(power_of(cast(x, DataType.DOUBLE), y), x.dtype)
-    exponent = request.known(1)
     if exponent is None or exponent.size != 1:
         return power_of(x, y)
     match float(exponent.reshape(-1)[0]):
@@ -95,6 +112,8 @@ def power(request: Request, x: Form, y: Form) -> Form:
             return unary("rsqrt", x)
         case -1.0:
             return unary("reciprocal", x)
+        case small if abs(small) < 1 << 24:
+            return binary("pow", x, number(small, x.dtype))
         case _:
             return power_of(x, y)
 
@@ -117,8 +136,41 @@ def bit_cast(request: Request, x: Form, to: int) -> Form:
 
 
 def power_of(x: Form, y: Form) -> Form:
-    """x ** y of floats, in the type of x."""
-    return binary("pow", x, cast(y, x.dtype))
+    """x ** y of floats, in the type of x.
+
+    Whole exponents that floats do not hold exactly are taken in float64, and say the sign.
+    """
+    if y.dtype.is_float or y.dtype.bits < 32:
+        return binary("pow", x, cast(y, x.dtype))
+    wide = cast(x, DataType.DOUBLE)
+    size = binary("pow", unary("abs", wide), cast(y, DataType.DOUBLE))
+    odd = binary("ne", binary("and", y, 1), 0)
+    # 1 / x tells -0.0 from 0.0.
+    below = binary("or", binary("lt", wide, 0.0), binary("lt", 1.0 / wide, 0.0))
+    return cast(select(binary("and", odd, below), -size, size), x.dtype)
+
+
+def whole_power(x: Form, y: Form, known: int | None) -> Form:
+    """x ** y of integers, exact in the bits that their type has: one square for each bit of y."""
+    power: Form = number(1, x.dtype)
+    square = x
+    if known is not None and known >= 0:
+        # The shape that both broadcast to stays: the exponent may have more axes.
+        powers = [x]
+        while len(powers) < known.bit_length():
+            powers.append(powers[-1] * powers[-1])
+        chosen = [item for bit, item in enumerate(powers) if known >> bit & 1]
+        one = cast(binary("eq", y, y), x.dtype)
+        return reduce(lambda left, right: left * right, chosen, one)
+    for bit in range(y.dtype.bits):
+        has = binary("ne", binary("and", binary("shr", y, bit), 1), 0)
+        power = select(has, power * square, power)
+        square = square * square
+    if y.dtype.text.startswith("u"):
+        return power
+    odd = select(binary("ne", binary("and", y, 1), 0), x, number(1, x.dtype))
+    inverse = select(binary("eq", unary("abs", x), 1), odd, number(0, x.dtype))
+    return select(binary("lt", y, 0), inverse, power)
 
 
 def where(request: Request, condition: Form, then: Form, other: Form) -> Form:
@@ -213,9 +265,7 @@ LOWERINGS: Lowerings = {
         "Gelu": _activation(gelu), "Softplus": _activation(softplus),
         "Softsign": _activation(lambda x: x / (1.0 + unary("abs", x))),
         "LeakyRelu": _activation(lambda x, alpha: select(binary("lt", x, 0.0), x * alpha, x)),
-        "Elu": _activation(
-            lambda x, alpha: select(binary("lt", x, 0.0), (unary("exp", x) - 1.0) * alpha, x)
-        ),
+        "Elu": _activation(exponential_unit),
         "HardSigmoid": _activation(
             lambda x, alpha, beta: binary("min", binary("max", x * alpha + beta, 0.0), 1.0)
         ),

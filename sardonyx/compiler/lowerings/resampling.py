@@ -96,7 +96,8 @@ def _resampled(x: Form, axis: int, line: Line, method: Method) -> Form:
         indices, weights = neighbours(places, line, method)
         result = _weighted(x, axis, indices, weights)
     if method.coordinates == "tf_crop_and_resize":
-        outside = _spread(constant((places < 0) | (places > line.size - 1)), axis, len(x.shape))
+        inside = (places >= 0) & (places <= line.size - 1)
+        outside = _spread(constant(~inside), axis, len(x.shape))
         result = select(outside, number(method.extrapolation, x.dtype), result)
     return result
 

@@ -8,11 +8,13 @@ from sardonyx.compiler.forms import (
     NotLowered,
     Room,
     Routine,
+    binary,
     expand,
     iota,
     number,
     reshape,
     results,
+    select,
     take,
 )
 from sardonyx.compiler.kernels.nest import pointwise_kernel
@@ -39,6 +41,8 @@ from sardonyx.loops.rewrite import merge_axes
 from sardonyx.ops.fact import axis_of
 
 COMBINE = {"none": "", "add": "add", "mul": "mul", "max": "max", "min": "min"}
+OUTSIDE = 1 << 62
+"""An index that no array has."""
 Index = tuple[Size, ...]
 Ints = tuple[int, ...]
 
@@ -158,7 +162,9 @@ def max_unpool(
     shape = (*x.shape[:2], *spatial)
     zeros = expand(number(0, x.dtype), (product(shape),))
     flat = [reshape(item, (product(item.shape),)) for item in (indices, x)]
-    image = reshape(scatter_elements(request, zeros, flat[0], flat[1], 0, "none"), shape)
+    # Here nothing is counted from the end: a negative index lies outside as one too large does.
+    places = select(binary("lt", flat[0], 0), OUTSIDE, flat[0])
+    image = reshape(scatter_elements(request, zeros, places, flat[1], 0, "none"), shape)
     if output_shape is None:
         return image
     wanted = request.told(2)

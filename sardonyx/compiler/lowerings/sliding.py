@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from sardonyx.compiler.forms import (
     Source,
     View,
     Window,
+    binary,
     constant,
     expand,
     iota,
     number,
     reshape,
+    select,
     squeeze,
     take,
     transpose,
@@ -88,9 +91,12 @@ def transposed_convolution(
         return biased(_blocks(request, image, weights, shape), bias)
     reaches = [range(-(-size // step)) for size, step in zip(kernel, steps, strict=True)]
     few = math.prod(map(len, reaches)) <= MOST_OVERLAPS and min(cut) >= 0
-    simple = group in (1, shape[1]) and {*spread} == {1} and math.prod(steps) > 1
+    finite = _are_finite(weights)
+    simple = group in (1, shape[1]) and {*spread} == {1} and (math.prod(steps) > 1 or not finite)
     if few and simple and (group == 1 or weights.shape[0] == group):
         return biased(_overlapped(request, image, weights, group, steps, cut, reaches), bias)
+    if not finite:
+        raise NotLowered("weights that may be infinite meet zeros between pixels")
     begins, ends = [], []
     for axis in range(rank):
         reach = (kernel[axis] - 1) * spread[axis]
@@ -105,6 +111,12 @@ def transposed_convolution(
         (*begins, *ends), group, steps,
     )  # fmt: skip
     return biased(result, bias)
+
+
+def _are_finite(weights: Form) -> bool:
+    """Whether weights are known, and known to give 0 by what lies between and around pixels."""
+    known = constant_array(weights)
+    return known is not None and bool(np.isfinite(known).all())
 
 
 def _kernel(image: Form, weights: Form) -> Ints:
@@ -177,7 +189,7 @@ def _overlapped(
     block's element lies at the same distance for all of them; channels lie side by side.
     """
     shape = request.shape()
-    block = _block_of(request, image, weights, group)
+    block = _block_of(request, image, weights, group, steps)
     counts = [
         ceil_divide(size + begin, step)
         for size, begin, step in zip(shape[2:], cut, steps, strict=True)
@@ -201,7 +213,7 @@ def _overlapped(
 
 
 def _block_of(
-    request: Request, image: Form, weights: Form, group: int
+    request: Request, image: Form, weights: Form, group: int, steps: Ints
 ) -> Callable[[list[Form], list[Form], Form], Form]:
     """What an element adds to the result, for its place, a tap of the filter and a channel.
 
@@ -213,12 +225,30 @@ def _block_of(
     if group > 1:
         copy = Join(pixels.shape, image.dtype, (pixels,), 0)
         filters = squeeze(_channels_last(weights, 0), [0])
-        return lambda place, tap, channel: (
-            take(copy, [*place, channel]) * take(filters, [*tap, channel])
-        )
+        finite = _are_finite(weights)
+
+        def multiplied(place: list[Form], tap: list[Form], channel: Form) -> Form:
+            """A product, or 0 where a place or a tap lies outside: the other may be infinite."""
+            found = take(copy, [*place, channel]) * take(filters, [*tap, channel])
+            inside: list[Form] = [
+                binary("lt", at, size)
+                for at, size, step in zip(tap, kernel, steps, strict=True)
+                if isinstance(size, int) and size % step
+            ]
+            if not finite:
+                for at, size in zip(place[1:], pixels.shape[1:], strict=False):
+                    inside.append(binary("ge", at, 0))
+                    inside.append(binary("lt", at, number(size, DataType.INT64)))
+            return select(reduce(_both, inside), found, 0) if inside else found
+
+        return multiplied
     flat = reshape(_channels_last(weights), (channels, math.prod((*kernel, columns))))
     blocks = reshape(matrix_product(request, pixels, flat), (*pixels.shape[:-1], *kernel, columns))
     return lambda place, tap, channel: take(blocks, [*place, *tap, channel])
+
+
+def _both(left: Form, right: Form) -> Form:
+    return binary("and", left, right)
 
 
 def _channels_last(weights: Form, axis: int = 1) -> Form:
