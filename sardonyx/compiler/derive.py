@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sardonyx.dims import HIDDEN, Expression, Operation, Size, is_nonnegative_atom, product, symbol
-from sardonyx.graph import Model
+from sardonyx.errors import InferenceError
+from sardonyx.graph import Model, Value
 from sardonyx.loops.nodes import substitute, symbols
 from sardonyx.ops.catalog import Catalog
-from sardonyx.ops.fact import Fact
+from sardonyx.ops.fact import Fact, from_type
 from sardonyx.ops.infer import Inference
 
 QUOTIENT = re.compile(rf"{HIDDEN}_quotient\d{{6}}")
@@ -98,6 +99,16 @@ class NamingInference(Inference):
     def __init__(self, model: Model, operators: Catalog) -> None:
         super().__init__(model, operators)
         self.definitions = Definitions()
+
+    def _merged(self, fact: Fact, value: Value, where: str) -> Fact:
+        said = from_type(value.declared)
+        if fact.dtype and said.dtype and fact.dtype != said.dtype:
+            raise InferenceError(
+                f"'{value.name}' is declared as {said.dtype.text}, and is {fact.dtype.text}",
+                where=where,
+                hint="declare the element type that its node gives, or none",
+            )
+        return super()._merged(fact, value, where)
 
     def named(self, fact: Fact) -> Fact:
         """A fact with short sizes."""

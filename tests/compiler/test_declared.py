@@ -8,6 +8,7 @@ import pytest
 
 import sardonyx as sx
 from sardonyx.compiler.program import compile_model
+from sardonyx.errors import InferenceError
 
 X = np.array([1, 0, 2], np.float32)
 THREE = np.array([3])
@@ -98,3 +99,12 @@ def test_a_shape_that_holds_is_no_notice(caplog: pytest.LogCaptureFixture) -> No
     with caplog.at_level(logging.WARNING, "sardonyx"):
         compile_model(model(text.replace("[4] y", "[3] y")), threads=1).run(feeds)
     assert not caplog.records
+
+
+@pytest.mark.parametrize("level", [0, 1, 99])
+def test_another_element_type_is_refused(level: int) -> None:
+    options = sx.SessionOptions()
+    options.graph_optimization_level = sx.GraphOptimizationLevel(level)
+    wrong = model("g (float[3] x) => (int64[3] y) { y = Neg(x) }")
+    with pytest.raises(InferenceError, match="'y' is declared as int64, and is float"):
+        sx.InferenceSession(wrong, options)
