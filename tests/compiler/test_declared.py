@@ -9,6 +9,7 @@ import pytest
 import sardonyx as sx
 from sardonyx.compiler.program import compile_model
 from sardonyx.errors import InferenceError
+from sardonyx.ops.operator import Operator
 
 X = np.array([1, 0, 2], np.float32)
 THREE = np.array([3])
@@ -99,6 +100,36 @@ def test_a_shape_that_holds_is_no_notice(caplog: pytest.LogCaptureFixture) -> No
     with caplog.at_level(logging.WARNING, "sardonyx"):
         compile_model(model(text.replace("[4] y", "[3] y")), threads=1).run(feeds)
     assert not caplog.records
+
+
+class Doubled(Operator):
+    """An operator that does not say what shape its result has."""
+
+    name, domain = "Doubled", "test"
+    signatures = ("1(x: T) -> y: T; T: float",)
+
+    def reference(x: Any) -> Any:
+        return np.concatenate([x, x])
+
+
+DOUBLED = "g (float[N] x) => (y) <float[6] a> { a = test.Doubled(x) b = Mul(a, a) y = Add(b, a) }"
+
+
+@pytest.mark.parametrize("declared", ["[6]", "[7]", "[6,1]", "[M]", ""])
+def test_a_shape_that_only_the_model_says_is_checked(declared: str) -> None:
+    text = DOUBLED.replace("[6]", declared)
+    source = sx.load_text(f'<ir_version: 10, opset_import: ["": 21, "test": 1]>{text}')
+    session = sx.InferenceSession(source, operators=[Doubled])
+    for _ in range(2):
+        np.testing.assert_array_equal(
+            session.run(None, {"x": X})[0], np.array([2, 0, 6] * 2, np.float32), strict=True
+        )
+
+
+def test_a_declared_rank_lets_kernels_run_behind_an_operator() -> None:
+    source = sx.load_text(f'<ir_version: 10, opset_import: ["": 21, "test": 1]>{DOUBLED}')
+    session = sx.InferenceSession(source, operators=[Doubled])
+    assert session.explain().count("reference") == 1
 
 
 @pytest.mark.parametrize("level", [0, 1, 99])
