@@ -102,6 +102,21 @@ def test_a_shape_that_holds_is_no_notice(caplog: pytest.LogCaptureFixture) -> No
     assert not caplog.records
 
 
+@pytest.mark.parametrize("level", [0, 99])
+def test_older_opsets_do_not_ask_declarations(level: int) -> None:
+    text = """g (float[2,3,4] x) => (float[2,3,4] y) <float[2,3] a> {
+        a = Neg(x) y = Softmax<axis=1>(a) }"""
+    source = sx.load_text(f'<ir_version: 7, opset_import: ["": 11]>{text}')
+    options = sx.SessionOptions()
+    options.graph_optimization_level = sx.GraphOptimizationLevel(level)
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 9
+    (found,) = sx.InferenceSession(source, options).run(None, {"x": x})
+    powers = np.exp(-x)
+    wanted = powers / powers.sum((1, 2), keepdims=True)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    np.testing.assert_allclose(sx.evaluate(source, {"x": x})[0], wanted, rtol=1e-5)
+
+
 class Doubled(Operator):
     """An operator that does not say what shape its result has."""
 
