@@ -168,7 +168,7 @@ def needed_between(graph: Graph, lowered: Lowered) -> list[Node | Cut]:
     """What runs between kernels, if outputs depend on it: nodes without a native form, and cuts."""
     needed: set[Node | Cut] = set()
     seen: set[Form | Value] = set()
-    waiting: list[Form | Value] = list(graph.outputs)
+    waiting: list[Form | Value] = [*graph.outputs, *lowered.believed]
     while waiting:
         item = waiting.pop()
         if item in seen:

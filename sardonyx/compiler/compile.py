@@ -47,11 +47,13 @@ class Parts:
     built: Built
 
 
-def lower(model: Model, operators: Catalog) -> tuple[Evaluator, Lowered, dict[Value, Fact]]:
+def lower(
+    model: Model, operators: Catalog, *, believe: bool = True
+) -> tuple[Evaluator, Lowered, dict[Value, Fact]]:
     """A model as forms."""
     evaluator = Evaluator(model, catalog=operators)
     require_made(evaluator.graph)
-    return evaluator, *lower_model(evaluator, operators)
+    return evaluator, *lower_model(evaluator, operators, believe=believe)
 
 
 def build_parts(model: Model, target: Target, operators: Catalog) -> Parts:
@@ -61,10 +63,10 @@ def build_parts(model: Model, target: Target, operators: Catalog) -> Parts:
 
 
 def compile_image(
-    model: Model, target: Target, operators: Catalog, *, specialize: bool
+    model: Model, target: Target, operators: Catalog, *, specialize: bool, believe: bool = True
 ) -> Image | Wanted:
     """Compile a model for a target; or say which contents it waits for, if it may `specialize`."""
-    evaluator, lowered, facts = lower(model, operators)
+    evaluator, lowered, facts = lower(model, operators, believe=believe)
     name = model.source or evaluator.graph.name
     if specialize and lowered.wanted:
         return Wanted(
@@ -128,6 +130,7 @@ class _Writer:
             sparse=_sparse(self.graph),
             held=tuple(self.held.items()),
             promised=tuple(self.promised()),
+            believes=bool(self.lowered.believed),
         )
 
     def promised(self) -> Iterator[tuple[int, tuple[int | None, ...]]]:

@@ -5,16 +5,18 @@ of two such sums. With a name for each quotient it is one name, which the progra
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sardonyx.dims import HIDDEN, Expression, Operation, Size, is_nonnegative_atom, product, symbol
-from sardonyx.graph import Model
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InferenceError
+from sardonyx.graph import Model, Node, Value
 from sardonyx.loops.nodes import substitute, symbols
 from sardonyx.ops.catalog import Catalog
-from sardonyx.ops.fact import Fact
+from sardonyx.ops.fact import Fact, from_type
 from sardonyx.ops.infer import Inference
 
 QUOTIENT = re.compile(rf"{HIDDEN}_quotient\d{{6}}")
@@ -95,9 +97,30 @@ class NamingInference(Inference):
 
     trusting = False
 
-    def __init__(self, model: Model, operators: Catalog) -> None:
+    def __init__(
+        self, model: Model, operators: Catalog, believing: Collection[DataType] = ()
+    ) -> None:
         super().__init__(model, operators)
         self.definitions = Definitions()
+        self.believed: dict[Node, None] = {}
+        """Nodes of which only the model says what rank a result has: a run must check it."""
+        self._believing = believing
+
+    def _merged(self, fact: Fact, value: Value, where: str) -> Fact:
+        said = from_type(value.declared)
+        if fact.dtype and said.dtype and fact.dtype != said.dtype:
+            raise InferenceError(
+                f"'{value.name}' is declared as {said.dtype.text}, and is {fact.dtype.text}",
+                where=where,
+                hint="declare the element type that its node gives, or none",
+            )
+        fact, node = super()._merged(fact, value, where), value.producer
+        unknown = fact.is_tensor and fact.shape is None and fact.dtype in self._believing
+        if unknown and said.shape is not None and node and node.graph is self.model.graph:
+            self.believed[node] = None
+            sizes = tuple(size if isinstance(size, int) else None for size in said.shape)
+            return replace(fact, shape=sizes)
+        return fact
 
     def named(self, fact: Fact) -> Fact:
         """A fact with short sizes."""

@@ -3,7 +3,7 @@
 from logging import getLogger
 
 from sardonyx.compiler.derive import NamingInference
-from sardonyx.compiler.lower import Lowered, describe_failure, lower_graph
+from sardonyx.compiler.lower import NATIVE, Lowered, describe_failure, lower_graph
 from sardonyx.compiler.lowerings import LOWERINGS, Agreement
 from sardonyx.dims import HIDDEN
 from sardonyx.errors import SardonyxError
@@ -23,12 +23,17 @@ MOST_ROUNDS = 4
 """How deep functions of functions are followed."""
 
 
-def lower_model(evaluator: Evaluator, operators: Catalog) -> tuple[Lowered, dict[Value, Fact]]:
-    """Lower a model; what has no native form but is a function of others becomes those first."""
+def lower_model(
+    evaluator: Evaluator, operators: Catalog, *, believe: bool = True
+) -> tuple[Lowered, dict[Value, Fact]]:
+    """Lower a model; what has no native form but is a function of others becomes those first.
+
+    With `believe`, declared ranks that nothing else tells are taken, for runs to check.
+    """
     agreements: dict[Agreement, None] = {}
     failures: dict[Node, str] = {}
     for rest in reversed(range(MOST_ROUNDS)):
-        inference = NamingInference(evaluator.model, operators)
+        inference = NamingInference(evaluator.model, operators, NATIVE if believe else ())
         inference.run()
         facts = inference.facts
         fed = _fed_names(evaluator, facts)
@@ -37,13 +42,15 @@ def lower_model(evaluator: Evaluator, operators: Catalog) -> tuple[Lowered, dict
             for node in evaluator.graph.nodes
             if (canonical_domain(node.domain), node.op_type) not in LOWERINGS
             and node not in inference.refused
+            and node not in inference.believed
         ]
         if rest and (gone := _expand(evaluator, unknown, facts, operators, failures)):
             agreements |= _assumed(gone, inference, fed)
             continue
         lowered = lower_graph(evaluator, inference, LOWERINGS, list(agreements))
         failures |= lowered.failures
-        rejected = [node for node in lowered.reasons if node not in inference.refused]
+        fixed = inference.refused.keys() | inference.believed.keys()
+        rejected = [node for node in lowered.reasons if node not in fixed]
         gone = _expand(evaluator, rejected, facts, operators, failures) if rest else []
         if not gone:
             break

@@ -154,6 +154,8 @@ class Tables:
     """Arrays that are constants, each with the constant's number."""
     promised: tuple[tuple[int, tuple[int | None, ...]], ...]
     """Shapes that outputs are declared to have and may not, each with the output's place."""
+    believes: bool
+    """Whether some rank is only declared: a run that finds another one needs another program."""
 
 
 Row = tuple[str, str, str, tuple[str, ...], str]

@@ -74,6 +74,8 @@ class Lowered:
 
     One that follows from others has the value that tells the last of those.
     """
+    believed: list[Value] = field(default_factory=list)
+    """Values whose shape the model declares and nothing else tells: they are made to be checked."""
     agreements: list[Agreement] = field(default_factory=list)
     """Sizes that must be equal when the program runs."""
     wanted: dict[Value, None] = field(default_factory=dict)
@@ -102,6 +104,9 @@ def lower_graph(
     for node in graph.nodes:
         if node in inference.refused:
             _leave(result, node, inference.refused[node].what, facts)
+        elif node in inference.believed:
+            _leave(result, node, "only the model says what rank its result has", facts)
+            result.believed += node.outputs
         elif not _fold(result, evaluator, node, facts, lowerings, operators):
             _lower(result, node, facts, lowerings, operators)
             if node not in result.reasons:

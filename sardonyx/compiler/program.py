@@ -30,7 +30,7 @@ from sardonyx.compiler.targets import allowing, checking
 from sardonyx.compiler.threads import POOL, Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
-from sardonyx.errors import EvaluationError, InputError
+from sardonyx.errors import CancelledError, EvaluationError, InputError
 from sardonyx.format.load import load
 from sardonyx.graph import Model, Value
 from sardonyx.graph.collect import collection_paused
@@ -65,8 +65,14 @@ Sizes = list[int | None]
 class Program:
     """A compiled model. Runs may go on at the same time in several threads."""
 
-    def __init__(self, image: Image, settings: "Settings") -> None:
+    def __init__(
+        self, image: Image, settings: "Settings",
+        otherwise: "Callable[[], Program | Specialized] | None" = None,
+    ) -> None:  # fmt: skip
         self._image = image
+        self._otherwise = otherwise
+        """Makes the program that believes no declared rank, where this one does."""
+        self._other: Program | Specialized | None = None
         self._settings = settings
         self._tables = tables = image.tables
         team = Team(settings.threads or available_processors())
@@ -133,7 +139,28 @@ class Program:
         An output is written into its array in `rooms` where that fits, else lies elsewhere.
         """
         results = self.run_again(feeds, watch, rooms)
-        return self._run_steps(feeds, watch, rooms) if results is None else results
+        if results is not None:
+            return results
+        if self._otherwise is None:
+            return self._run_steps(feeds, watch, rooms)
+        return self._run_believing(feeds, watch, rooms, self._otherwise)
+
+    def _run_believing(
+        self, feeds: Mapping[str, Any], watch: Watch | None, rooms: Mapping[str, Any] | None,
+        otherwise: "Callable[[], Program | Specialized]",
+    ) -> list[Any]:  # fmt: skip
+        """Run; where that fails, a program that derives all ranks decides, then and later."""
+        if self._other is None:
+            try:
+                return self._run_steps(feeds, watch, rooms)
+            except CancelledError:
+                raise
+            except (EvaluationError, InputError):
+                other = otherwise()
+                results = other.run(feeds, watch, rooms)
+                self._other = other
+                return results
+        return self._other.run(feeds, watch, rooms)
 
     def run_again(
         self, feeds: Mapping[str, Any], watch: Watch | None = None,
@@ -383,10 +410,12 @@ class Settings:
     """Elementary operations over which a run is refused."""
 
     def open(
-        self, read: Callable[[], Model], identity: str, *, specialize: bool = True
-    ) -> Program | Specialized:
+        self, read: Callable[[], Model], identity: str, *, specialize: bool = True,
+        believe: bool = True,
+    ) -> Program | Specialized:  # fmt: skip
         """The program of a model that is read only where the cache has nothing by its identity.
 
+        With `believe`, ranks that are only declared are taken until a run finds another one.
         A model with operators of the user's own is never cached: their code has no identity.
         """
         target = checking(allowing(host_target(self.target), self.precision), self.checked)
@@ -399,15 +428,17 @@ class Settings:
                 # The front end takes longer to import than an image takes to load.
                 from sardonyx.compiler.compile import compile_image
 
-                return compile_image(model, target, catalog, specialize=specialize)
+                return compile_image(model, target, catalog, specialize=specialize, believe=believe)
 
         kept = self.catalog is None or self.catalog is standard()
         if self.cache is not None and kept:
-            image = self.cache.get(image_key(identity, specialize, target), make)
+            key = identity if believe else f"{identity} derived"
+            image = self.cache.get(image_key(key, specialize, target), make)
         else:
             image = make()
         if isinstance(image, Image):
-            return Program(image.whole(), self)
+            otherwise = partial(self.open, read, identity, specialize=specialize, believe=False)
+            return Program(image.whole(), self, otherwise if image.tables.believes else None)
         variants = partial(self._open_variant, read, identity)
         inputs, outputs = list(image.inputs), list(image.outputs)
         return Specialized(image.names, variants, inputs, outputs, image.sparse)

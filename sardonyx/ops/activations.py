@@ -9,7 +9,13 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Attribute, Node, Value
 from sardonyx.ops.build import Builder
-from sardonyx.ops.early_opsets import align_at, forget_consumed_inputs, known_rank, known_shape
+from sardonyx.ops.early_opsets import (
+    align_at,
+    forget_consumed_inputs,
+    known_rank,
+    known_shape,
+    proven_rank,
+)
 from sardonyx.ops.element_type import constant_like, constant_value, element_type
 from sardonyx.ops.elementwise import Unary, one_type, rounded
 from sardonyx.ops.fact import Fact, broadcast, merge, sizes_text, tensor
@@ -86,7 +92,9 @@ class PRelu(Operator):
 
     def upgrade_6(node: Node, build: Builder) -> Any:
         # One slope for all, or one for each channel, which is axis 1.
-        if known_shape(node.inputs[1]) in ((), (1,)) or known_rank(node.inputs[0]) == 2:
+        x, slope = node.inputs
+        one = slope is not None and slope.producer is None and known_shape(slope) in ((), (1,))
+        if one or proven_rank(x) == 2:
             return None
         return align_at(node, 1, build)
 

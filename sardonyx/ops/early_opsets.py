@@ -30,6 +30,11 @@ def known_rank(value: Value | None) -> int | None:
     return None if shape is None else len(shape)
 
 
+def proven_rank(value: Value | None) -> int | None:
+    """The rank of a constant or of what is fed; what is declared of other values may be wrong."""
+    return known_rank(value) if value is not None and value.producer is None else None
+
+
 def align_second_input(node: Node, build: Builder) -> Any:
     """`broadcast` and `axis` said where the second input lies in the first: now its shape does."""
     node.attributes.pop("consumed_inputs", None)
@@ -46,7 +51,8 @@ def align_at(node: Node, axis: int, build: Builder) -> Any:
     Where they are not, all axes are reversed: what lay at the front then lines up by itself.
     """
     first, second = node.inputs
-    rank, inner = known_rank(first), known_rank(second)
+    believed = proven_rank if axis >= 0 else known_rank
+    rank, inner = believed(first), believed(second)
     if inner is not None and (axis < 0 or rank is not None):
         after = -axis if axis < 0 else (rank or 0) - axis
         axes = list(range(inner, after))

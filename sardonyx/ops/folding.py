@@ -29,7 +29,6 @@ class Col2Im(Operator):
         "18(input: T, image_shape: tensor(int64), block_shape: tensor(int64), dilations?: ints,"
         " pads?: ints, strides?: ints) -> output: T; T: all",
     )
-    expands = False  # its function multiplies by 0, which infinities and NaN do not survive
 
     def infer(
         x: Fact, image_shape: Fact, block_shape: Fact, *,

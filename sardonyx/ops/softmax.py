@@ -8,7 +8,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError
 from sardonyx.graph import Node, Value
 from sardonyx.ops.build import Builder
-from sardonyx.ops.early_opsets import known_rank
+from sardonyx.ops.early_opsets import known_rank, proven_rank
 from sardonyx.ops.element_type import refuse
 from sardonyx.ops.elementwise import rounded
 from sardonyx.ops.fact import Fact, axis_of, tensor
@@ -50,7 +50,7 @@ class _AlongAxis(Operator):
     def upgrade_11(node: Node, build: Builder) -> Any:
         (x,) = node.inputs
         axis = node.attribute("axis", 1)
-        if _is_last(x, axis):
+        if axis == -1 or ((rank := proven_rank(x)) is not None and axis == rank - 1):
             node.set_attribute("axis", -1)
             return None
         flat = build.node(node.op_type, (build.Flatten(x, axis=axis),), 1, "", {"axis": -1})

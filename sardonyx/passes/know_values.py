@@ -104,9 +104,9 @@ class Knowledge:
 
     def _declared(self, value: Value) -> Type | None:
         fact = self.facts.get(value)
-        if fact is None or value.declared is not None or value.tensor is not None:
+        if fact is None or value.tensor is not None:
             return value.declared
-        return to_type(fact, HIDDEN)
+        return to_type(fact, HIDDEN) or value.declared
 
     def _inference(self, model: Model, known: dict[Value, Fact]) -> "_Continued":
         inference = _Continued(model, self._catalog, known, self._made_up)

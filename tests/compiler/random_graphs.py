@@ -56,14 +56,18 @@ def random_case(seed: int) -> Case:
     """A random model, the same for the same seed."""
     make = Maker(seed)
     make.floats()
-    wanted = make.integer(3, 30)
+    grow(make, make.integer(3, 30), STEPS)
+    return make.finish()
+
+
+def grow(make: Maker, wanted: int, steps: tuple[Step, ...]) -> None:
+    """Take random steps until there are as many nodes as wanted."""
     for _ in range(4 * wanted):
         if len(list(make.graph.nodes)) >= wanted:
             break
-        STEPS[int(make.random.integers(len(STEPS)))](make)
+        steps[int(make.random.integers(len(steps)))](make)
         if make.items and int(np.prod(make.items[-1].shape)) > LARGEST:
             item = make.items.pop()
             flat = make.op.Reshape(item.value, np.array([-1]))
             short = make.op.Slice(flat, np.array([0]), np.array([64]))
             make.keep(short, (64,), item.dtype, item.exact)
-    return make.finish()

@@ -8,6 +8,8 @@ import pytest
 
 import sardonyx as sx
 from sardonyx.compiler.program import compile_model
+from sardonyx.errors import InferenceError
+from sardonyx.ops.operator import Operator
 
 X = np.array([1, 0, 2], np.float32)
 THREE = np.array([3])
@@ -98,3 +100,57 @@ def test_a_shape_that_holds_is_no_notice(caplog: pytest.LogCaptureFixture) -> No
     with caplog.at_level(logging.WARNING, "sardonyx"):
         compile_model(model(text.replace("[4] y", "[3] y")), threads=1).run(feeds)
     assert not caplog.records
+
+
+@pytest.mark.parametrize("level", [0, 99])
+def test_older_opsets_do_not_ask_declarations(level: int) -> None:
+    text = """g (float[2,3,4] x) => (float[2,3,4] y) <float[2,3] a> {
+        a = Neg(x) y = Softmax<axis=1>(a) }"""
+    source = sx.load_text(f'<ir_version: 7, opset_import: ["": 11]>{text}')
+    options = sx.SessionOptions()
+    options.graph_optimization_level = sx.GraphOptimizationLevel(level)
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 9
+    (found,) = sx.InferenceSession(source, options).run(None, {"x": x})
+    powers = np.exp(-x)
+    wanted = powers / powers.sum((1, 2), keepdims=True)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    np.testing.assert_allclose(sx.evaluate(source, {"x": x})[0], wanted, rtol=1e-5)
+
+
+class Doubled(Operator):
+    """An operator that does not say what shape its result has."""
+
+    name, domain = "Doubled", "test"
+    signatures = ("1(x: T) -> y: T; T: float",)
+
+    def reference(x: Any) -> Any:
+        return np.concatenate([x, x])
+
+
+DOUBLED = "g (float[N] x) => (y) <float[6] a> { a = test.Doubled(x) b = Mul(a, a) y = Add(b, a) }"
+
+
+@pytest.mark.parametrize("declared", ["[6]", "[7]", "[6,1]", "[M]", ""])
+def test_a_shape_that_only_the_model_says_is_checked(declared: str) -> None:
+    text = DOUBLED.replace("[6]", declared)
+    source = sx.load_text(f'<ir_version: 10, opset_import: ["": 21, "test": 1]>{text}')
+    session = sx.InferenceSession(source, operators=[Doubled])
+    for _ in range(2):
+        np.testing.assert_array_equal(
+            session.run(None, {"x": X})[0], np.array([2, 0, 6] * 2, np.float32), strict=True
+        )
+
+
+def test_a_declared_rank_lets_kernels_run_behind_an_operator() -> None:
+    source = sx.load_text(f'<ir_version: 10, opset_import: ["": 21, "test": 1]>{DOUBLED}')
+    session = sx.InferenceSession(source, operators=[Doubled])
+    assert session.explain().count("reference") == 1
+
+
+@pytest.mark.parametrize("level", [0, 1, 99])
+def test_another_element_type_is_refused(level: int) -> None:
+    options = sx.SessionOptions()
+    options.graph_optimization_level = sx.GraphOptimizationLevel(level)
+    wrong = model("g (float[3] x) => (int64[3] y) { y = Neg(x) }")
+    with pytest.raises(InferenceError, match="'y' is declared as int64, and is float"):
+        sx.InferenceSession(wrong, options)
