@@ -1,8 +1,8 @@
 """Make models of many kinds, run them, and judge what comes: `python -m tests.fuzz.run --count N`.
 
-Each run is in a child that may die. Some children have guard pages behind every array, some
-glibc's heap checks, which needs a process that began with them. Findings that look alike are
-printed once, with a command that repeats them.
+Each run is in a child that may die. Some children have guard pages behind every array, some check
+every access, some have glibc's heap checks, which needs a process that began with them.
+Findings that look alike are printed once, with a command that repeats them.
 """
 
 import argparse
@@ -18,10 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.batch import NAMES, Batch, do, generator, warm_up
+from tests.fuzz.batch import MEMORIES, NAMES, Batch, do, generator, warm_up
 from tests.fuzz.judge import Finding
 
-MEMORIES = ("plain", "guard", "heap")
 RUNS_PER_BATCH = 192
 HEAP_CHECKS = {"MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
 
@@ -60,7 +59,7 @@ def batches(given: argparse.Namespace, memories: tuple[str, ...]) -> Iterator[Ba
         memory = given.memory or MEMORIES[place % len(MEMORIES)]
         if memory in memories and (ends is None or time.monotonic() < ends):
             stop = given.start + min(at + RUNS_PER_BATCH, count)
-            yield Batch(name, given.start + at, stop, memory == "guard", given.peer_every)
+            yield Batch(name, given.start + at, stop, memory, given.peer_every)
 
 
 def shares(given: argparse.Namespace) -> dict[str, int]:
@@ -72,11 +71,11 @@ def shares(given: argparse.Namespace) -> dict[str, int]:
     return {name: max(1, given.count * part // total) for name, part in parts.items()}
 
 
-def told(batch: Batch, memory: str) -> Iterator[dict[str, Any]]:
+def told(batch: Batch) -> Iterator[dict[str, Any]]:
     """A finished batch as lines."""
     yield {"outcomes": batch.outcomes, "generator": batch.name, "seconds": batch.seconds}
     for number, finding in batch.findings:
-        yield line_of(batch.name, number, finding, "guard" if batch.guard else memory)
+        yield line_of(batch.name, number, finding, batch.memory)
 
 
 def line_of(name: str, number: int, finding: Finding, memory: str) -> dict[str, Any]:
@@ -106,7 +105,7 @@ def work(given: argparse.Namespace, memories: tuple[str, ...], workers: int) -> 
     """Do this process's batches."""
     warm_up((given.generator,) if given.generator else NAMES)
     for batch in do(batches(given, memories), workers):
-        yield from told(batch, "heap" if memories == ("heap",) else "plain")
+        yield from told(batch)
 
 
 def heap_process(given: argparse.Namespace, workers: int) -> subprocess.Popen[str] | None:
@@ -121,9 +120,11 @@ def heap_process(given: argparse.Namespace, workers: int) -> subprocess.Popen[st
 
 def lines(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """What all processes tell."""
-    heap_workers = given.workers if given.memory == "heap" else max(1, given.workers // 3)
+    heap_workers = (
+        given.workers if given.memory == "heap" else max(1, given.workers // len(MEMORIES))
+    )
     checked = heap_process(given, heap_workers)
-    others = ("plain", "guard") if checked else MEMORIES
+    others = MEMORIES[:-1] if checked else MEMORIES
     if given.memory != "heap" or checked is None:
         yield from work(given, others, max(1, given.workers - heap_workers))
     if checked is not None:
