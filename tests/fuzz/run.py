@@ -11,12 +11,13 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.fuzz.batch import MEMORIES, NAMES, Batch, do, generator, warm_up
 from tests.fuzz.judge import Finding
@@ -108,31 +109,34 @@ def work(given: argparse.Namespace, memories: tuple[str, ...], workers: int) -> 
         yield from told(batch)
 
 
-def heap_process(given: argparse.Namespace, workers: int) -> subprocess.Popen[str] | None:
-    """A process with a checked heap that does its share of the batches."""
+def heap_process(
+    given: argparse.Namespace, workers: int, told: IO[str]
+) -> subprocess.Popen[str] | None:
+    """A process with a checked heap that does its share of the batches and tells it in a file."""
     library = heap_library()
     if library is None or given.memory not in (None, "heap"):
         return None
     command = [sys.executable, "-m", "tests.fuzz.run", *sys.argv[1:], "--inside", str(workers)]
     environment = os.environ | HEAP_CHECKS | {"LD_PRELOAD": library}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(command, stdout=told, text=True, env=environment)
 
 
 def lines(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """What all processes tell."""
-    heap_workers = (
-        given.workers if given.memory == "heap" else max(1, given.workers // len(MEMORIES))
-    )
-    checked = heap_process(given, heap_workers)
-    others = MEMORIES[:-1] if checked else MEMORIES
-    if given.memory != "heap" or checked is None:
-        yield from work(given, others, max(1, given.workers - heap_workers))
-    if checked is not None:
-        assert checked.stdout is not None
-        for line in checked.stdout:
-            yield json.loads(line)
+    alone = given.memory == "heap"
+    workers = given.workers if alone else max(1, given.workers // len(MEMORIES))
+    with tempfile.TemporaryFile("w+") as heap_lines:
+        checked = heap_process(given, workers, heap_lines)
+        others = MEMORIES[:-1] if checked else MEMORIES
+        if not alone or checked is None:
+            left = max(1, given.workers - workers) if checked else given.workers
+            yield from work(given, others, left)
+        if checked is None:
+            return
         if checked.wait():
             raise SystemExit(f"the process with a checked heap ended with {checked.returncode}")
+        heap_lines.seek(0)
+        yield from map(json.loads, heap_lines)
 
 
 def parse() -> argparse.Namespace:
