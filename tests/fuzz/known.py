@@ -1,4 +1,4 @@
-"""Findings that are known and not yet mended: each with what it is, and a pattern of how it is told.
+"""Findings that are known and not yet mended: what each is, and a pattern of how it is told.
 
 The aim is an empty table. Whoever mends one takes its row out.
 """
