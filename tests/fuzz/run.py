@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from tests.fuzz.batch import MEMORIES, NAMES, Batch, do, generator, warm_up
 from tests.fuzz.judge import Finding
+from tests.fuzz.known import known
 
 RUNS_PER_BATCH = 192
 HEAP_CHECKS = {"MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
@@ -34,6 +35,11 @@ class Report:
     runs: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
     found: dict[tuple[str, ...], dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def unknown(self) -> int:
+        """How many findings are not in the table of known ones."""
+        return sum(not item["known"] for item in self.found.values())
 
     def add(self, line: dict[str, Any]) -> dict[str, Any] | None:
         """Take what one batch told, or a finding; the finding where it is a new one."""
@@ -91,6 +97,7 @@ def line_of(name: str, number: int, finding: Finding, memory: str) -> dict[str, 
     return {
         "kind": finding.kind, "generator": name, "what": finding.what, "text": finding.text,
         "place": finding.place, "command": command, "key": [name, *finding.key],
+        "known": known(finding),
     }  # fmt: skip
 
 
@@ -154,7 +161,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run and print what was found; 1 where anything was."""
+    """Run and print what was found; 1 where anything was that is not known."""
     given = parse()
     os.environ["SARDONYX_CACHE"] = "off"
     if given.inside:
@@ -164,14 +171,16 @@ def main() -> int:
     began, report = time.monotonic(), Report()
     for line in lines(given):
         if new := report.add(line):
-            print(f"{new['kind']} [{new['what']}] {new['place']} {new['text'][:300]}")
+            print(
+                f"{'known ' * new['known']}{new['kind']} [{new['what']}] {new['place']} {new['text'][:300]}"
+            )
             print(f"    {new['command']}", flush=True)
     taken = time.monotonic() - began
     for name, count in report.runs.items():
         print(f"{name:<10} {count:8} runs, {report.seconds[name] / count * 1e3:6.1f} ms each")
     print(
         f"{sum(report.runs.values())} runs in {taken:.0f} s, {dict(report.outcomes)}, "
-        f"{len(report.found)} findings"
+        f"{len(report.found)} findings, {len(report.found) - report.unknown} of them known"
     )
     if given.json:
         told = {
@@ -182,7 +191,7 @@ def main() -> int:
             "findings": list(report.found.values()),
         }
         given.json.write_text(json.dumps(told, indent=1))
-    return bool(report.found)
+    return bool(report.unknown)
 
 
 if __name__ == "__main__":
