@@ -28,6 +28,10 @@ SECONDS = 5
 MEMORY = 2 << 30
 """Address space of a child beyond what it begins with."""
 
+MEMORIES = ("plain", "guard", "checked", "heap")
+"""Kinds of children: as users run; guard pages behind every array; kernels that check each access
+and that all memory is written; glibc's heap checks."""
+
 NAMES = ("extremes", "lying", "perturbed", "nested", "structure", "arrays", "bytes")
 HOMES = {"bytes": "damaged"}
 BROKEN = 77
@@ -60,7 +64,7 @@ class Batch:
     name: str
     start: int
     stop: int
-    guard: bool = False
+    memory: str = "plain"
     peer_every: int = 8
     """One model of so many is run by onnxruntime too; 0 for none."""
 
@@ -162,8 +166,9 @@ def _work(batch: Batch, begin: int, writer: int) -> None:
     other = peer.Peer()
     gc.freeze()
     _limits(writer)
-    if batch.guard:
+    if batch.memory == "guard":
         guard_segments()
+    os.environ["SARDONYX_CHECK"] = "memory" if batch.memory == "checked" else "0"
     bench, group = Bench(Trial(b"", "")), -1
     for number in range(begin, batch.stop):
         os.write(writer, b"@%d\n" % number)

@@ -21,10 +21,14 @@ Template = Callable[[Maker], list[Output]]
 TEMPLATES: dict[str, Template] = {**extreme_moves.TEMPLATES, **extreme_windows.TEMPLATES}
 
 
+OFTEN = ("Slice", "Slice", "Slice", "Pad", "Tile", "Expand", "Reshape", "Range", "ConstantOfShape")
+"""Templates that have more than one turn: sizes come from the numbers they get."""
+
+
 def make(seed: int) -> Trial:
     """A model around one operator, every operator in turn."""
     maker = Maker(seed)
-    names = list(TEMPLATES)
+    names = [*TEMPLATES, *OFTEN]
     what = names[seed % len(names)]
     found = TEMPLATES[what](maker)
     tail: list[str] = []

@@ -19,9 +19,11 @@ from tests.fuzz.values import element_type
 from tests.logged import warnings_of
 
 INTERNAL: tuple[type[Exception], ...] = tuple(
-    item for item in (getattr(sardonyx.errors, "InternalError", None),) if item
+    found
+    for name in ("InternalError", "AccessError")
+    if (found := getattr(sardonyx.errors, name, None)) is not None
 )
-"""Our own wrapper of what nobody foresaw: reaching it is a finding."""
+"""Errors of ours that are findings: what nobody foresaw, and what a checked kernel touched."""
 
 LIMITS = re.compile(r"memory|limit|bytes|too (large|many|big|long)|work|budget|elements", re.I)
 """What errors about limits say: one provider may have less to hold than the other."""
@@ -103,6 +105,8 @@ class Bench:
 
 
 def _told(error: BaseException) -> str:
+    if isinstance(error, INTERNAL) and error.__cause__ is not None:
+        error = error.__cause__
     return f"{type(error).__name__}: {str(error)[:240]}"
 
 

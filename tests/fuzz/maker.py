@@ -23,6 +23,8 @@ class Maker:
         self.seed = seed
         self.rng = random.Random(seed)
         self.mode = self.rng.choice(("fixed", "named", "named", "open"))
+        self.constancy = self.rng.choice((0.0, 0.5, 1.0))
+        """How many of the numbers that steer are constants."""
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
@@ -71,7 +73,7 @@ class Maker:
                 return np.array(found, kind).reshape(shape)
             return numbers(rng, shape, kind, wild)
 
-        if self.rng.random() < 0.5:
+        if self.rng.random() < self.constancy:
             return self.constant(fill(self.rng, {}))
         return self.input(() if scalar else (count,), np.dtype(kind), fill)
 

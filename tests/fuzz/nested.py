@@ -197,13 +197,40 @@ class Program:
             helper.make_node("Constant", [], [item.name], value=item) for item in writer.constants
         ]
         outputs = [writer.scope[-1]]
+        kept = prune([*nodes, *writer.nodes], set(outputs))
         opsets = [helper.make_opsetid("", 21), helper.make_opsetid(DOMAIN, 1)]
         self.functions.append(
-            helper.make_function(
-                DOMAIN, self.inside, inputs, outputs, [*nodes, *writer.nodes], opsets, attributes
-            )
+            helper.make_function(DOMAIN, self.inside, inputs, outputs, kept, opsets, attributes)
         )
         self.inside, self.count = None, max(before, self.count)
+
+
+def prune(nodes: list[Any], wanted: set[str]) -> list[Any]:
+    """The nodes that results need, in bodies too: what nobody needs may be left out by one
+    provider and refused by the other."""
+    kept = []
+    for node in reversed(nodes):
+        if not wanted & set(node.output):
+            continue
+        for item in node.attribute:
+            if item.HasField("g"):
+                inner = prune(list(item.g.node), {value.name for value in item.g.output})
+                del item.g.node[:]
+                item.g.node.extend(inner)
+        kept.append(node)
+        wanted = wanted | used(node)
+    return kept[::-1]
+
+
+def used(node: Any) -> set[str]:
+    """Names that a node uses, in its bodies too."""
+    found = set(node.input)
+    for item in node.attribute:
+        if item.HasField("g"):
+            found |= {value.name for value in item.g.output}
+            for inner in item.g.node:
+                found |= used(inner)
+    return found
 
 
 def vector(name: str) -> Any:
@@ -230,7 +257,8 @@ def make(seed: int) -> Trial:
     outputs = [vector(name) for name in dict.fromkeys(made)]
     inputs = [vector("x"), vector("y"), whole("flag", TensorProto.BOOL),
               whole("trips", TensorProto.INT64)]  # fmt: skip
-    graph = helper.make_graph(writer.nodes, "g", inputs, outputs, writer.constants)
+    nodes = prune(writer.nodes, {value.name for value in outputs})
+    graph = helper.make_graph(nodes, "g", inputs, outputs, writer.constants)
     model = helper.make_model(
         graph, functions=program.functions, ir_version=10,
         opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(DOMAIN, 1)],

@@ -207,6 +207,11 @@ CLASSES: tuple[Class, ...] = (
           _odd("DynamicQuantizeLinear", "QuantizeLinear", "Cast", "CastLike", "OneHot")),
     Class("clamped activations", "onnxruntime's recurrent layers clamp what their activations get, "
           "NaN included.", _odd("RNN", "GRU", "LSTM")),
+    Class("masks that are infinite", "A mask of +infinity where causal order excludes adds up to "
+          "NaN, as in the function that defines Attention; onnxruntime sets instead of adding.",
+          _odd("Attention")),
+    Class("running sums", "onnxruntime's LRN adds and subtracts at the ends of its window, so that "
+          "an overflow stays for the rest of the row.", _odd("LRN")),
     Class("order of NaN", "Comparisons with NaN are false in onnxruntime, so that what NaN gives "
           "depends on its place; here NaN is the largest, as in NumPy.",
           _odd("Hardmax", "ArgMax", "ArgMin", "TopK", "ReduceMax", "ReduceMin", "MaxPool", "Clip",

@@ -1,8 +1,8 @@
 """Make models of many kinds, run them, and judge what comes: `python -m tests.fuzz.run --count N`.
 
-Each run is in a child that may die. Some children have guard pages behind every array, some
-glibc's heap checks, which needs a process that began with them. Findings that look alike are
-printed once, with a command that repeats them.
+Each run is in a child that may die. Some children have guard pages behind every array, some check
+every access, some have glibc's heap checks, which needs a process that began with them.
+Findings that look alike are printed once, with a command that repeats them.
 """
 
 import argparse
@@ -11,17 +11,18 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from tests.fuzz.batch import NAMES, Batch, do, generator, warm_up
+from tests.fuzz.batch import MEMORIES, NAMES, Batch, do, generator, warm_up
 from tests.fuzz.judge import Finding
+from tests.fuzz.known import known
 
-MEMORIES = ("plain", "guard", "heap")
 RUNS_PER_BATCH = 192
 HEAP_CHECKS = {"MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
 
@@ -34,6 +35,11 @@ class Report:
     runs: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
     found: dict[tuple[str, ...], dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def unknown(self) -> int:
+        """How many findings are not in the table of known ones."""
+        return sum(not item["known"] for item in self.found.values())
 
     def add(self, line: dict[str, Any]) -> dict[str, Any] | None:
         """Take what one batch told, or a finding; the finding where it is a new one."""
@@ -60,7 +66,7 @@ def batches(given: argparse.Namespace, memories: tuple[str, ...]) -> Iterator[Ba
         memory = given.memory or MEMORIES[place % len(MEMORIES)]
         if memory in memories and (ends is None or time.monotonic() < ends):
             stop = given.start + min(at + RUNS_PER_BATCH, count)
-            yield Batch(name, given.start + at, stop, memory == "guard", given.peer_every)
+            yield Batch(name, given.start + at, stop, memory, given.peer_every)
 
 
 def shares(given: argparse.Namespace) -> dict[str, int]:
@@ -72,11 +78,11 @@ def shares(given: argparse.Namespace) -> dict[str, int]:
     return {name: max(1, given.count * part // total) for name, part in parts.items()}
 
 
-def told(batch: Batch, memory: str) -> Iterator[dict[str, Any]]:
+def told(batch: Batch) -> Iterator[dict[str, Any]]:
     """A finished batch as lines."""
     yield {"outcomes": batch.outcomes, "generator": batch.name, "seconds": batch.seconds}
     for number, finding in batch.findings:
-        yield line_of(batch.name, number, finding, "guard" if batch.guard else memory)
+        yield line_of(batch.name, number, finding, batch.memory)
 
 
 def line_of(name: str, number: int, finding: Finding, memory: str) -> dict[str, Any]:
@@ -91,6 +97,7 @@ def line_of(name: str, number: int, finding: Finding, memory: str) -> dict[str, 
     return {
         "kind": finding.kind, "generator": name, "what": finding.what, "text": finding.text,
         "place": finding.place, "command": command, "key": [name, *finding.key],
+        "known": known(finding),
     }  # fmt: skip
 
 
@@ -106,32 +113,37 @@ def work(given: argparse.Namespace, memories: tuple[str, ...], workers: int) -> 
     """Do this process's batches."""
     warm_up((given.generator,) if given.generator else NAMES)
     for batch in do(batches(given, memories), workers):
-        yield from told(batch, "heap" if memories == ("heap",) else "plain")
+        yield from told(batch)
 
 
-def heap_process(given: argparse.Namespace, workers: int) -> subprocess.Popen[str] | None:
-    """A process with a checked heap that does its share of the batches."""
+def heap_process(
+    given: argparse.Namespace, workers: int, told: IO[str]
+) -> subprocess.Popen[str] | None:
+    """A process with a checked heap that does its share of the batches and tells it in a file."""
     library = heap_library()
     if library is None or given.memory not in (None, "heap"):
         return None
     command = [sys.executable, "-m", "tests.fuzz.run", *sys.argv[1:], "--inside", str(workers)]
     environment = os.environ | HEAP_CHECKS | {"LD_PRELOAD": library}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(command, stdout=told, text=True, env=environment)
 
 
 def lines(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """What all processes tell."""
-    heap_workers = given.workers if given.memory == "heap" else max(1, given.workers // 3)
-    checked = heap_process(given, heap_workers)
-    others = ("plain", "guard") if checked else MEMORIES
-    if given.memory != "heap" or checked is None:
-        yield from work(given, others, max(1, given.workers - heap_workers))
-    if checked is not None:
-        assert checked.stdout is not None
-        for line in checked.stdout:
-            yield json.loads(line)
+    alone = given.memory == "heap"
+    workers = given.workers if alone else max(1, given.workers // len(MEMORIES))
+    with tempfile.TemporaryFile("w+") as heap_lines:
+        checked = heap_process(given, workers, heap_lines)
+        others = MEMORIES[:-1] if checked else MEMORIES
+        if not alone or checked is None:
+            left = max(1, given.workers - workers) if checked else given.workers
+            yield from work(given, others, left)
+        if checked is None:
+            return
         if checked.wait():
             raise SystemExit(f"the process with a checked heap ended with {checked.returncode}")
+        heap_lines.seek(0)
+        yield from map(json.loads, heap_lines)
 
 
 def parse() -> argparse.Namespace:
@@ -149,7 +161,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run and print what was found; 1 where anything was."""
+    """Run and print what was found; 1 where anything was that is not known."""
     given = parse()
     os.environ["SARDONYX_CACHE"] = "off"
     if given.inside:
@@ -159,14 +171,16 @@ def main() -> int:
     began, report = time.monotonic(), Report()
     for line in lines(given):
         if new := report.add(line):
-            print(f"{new['kind']} [{new['what']}] {new['place']} {new['text'][:300]}")
+            print(
+                f"{'known ' * new['known']}{new['kind']} [{new['what']}] {new['place']} {new['text'][:300]}"
+            )
             print(f"    {new['command']}", flush=True)
     taken = time.monotonic() - began
     for name, count in report.runs.items():
         print(f"{name:<10} {count:8} runs, {report.seconds[name] / count * 1e3:6.1f} ms each")
     print(
         f"{sum(report.runs.values())} runs in {taken:.0f} s, {dict(report.outcomes)}, "
-        f"{len(report.found)} findings"
+        f"{len(report.found)} findings, {len(report.found) - report.unknown} of them known"
     )
     if given.json:
         told = {
@@ -177,7 +191,7 @@ def main() -> int:
             "findings": list(report.found.values()),
         }
         given.json.write_text(json.dumps(told, indent=1))
-    return bool(report.found)
+    return bool(report.unknown)
 
 
 if __name__ == "__main__":

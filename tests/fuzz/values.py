@@ -26,6 +26,7 @@ EXTREME = tuple(
         }
     )
 )
+ENDS = (-(2**63), -(2**63), 1 - 2**63, 2**63 - 1, 2**63 - 1, 2**63 - 2)
 SMALL = (-9, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 8, 17)
 WORDS = ("", "a", "Ab", "é", "日本", "0", "nan", "x" * 70, "a b", "\x00")
 
@@ -44,7 +45,9 @@ def element_type(dtype: np.dtype[Any]) -> int:
 
 def number(rng: random.Random, wild: float = 0.5) -> int:
     """A whole number: small, or from the ends of what 64 bits hold."""
-    return rng.choice(EXTREME) if rng.random() < wild else rng.choice(SMALL)
+    if rng.random() >= wild:
+        return rng.choice(SMALL)
+    return rng.choice(ENDS if rng.random() < 0.5 else EXTREME)
 
 
 def numbers(rng: random.Random, shape: Any, name: str = "int64", wild: float = 0.5) -> Array:
