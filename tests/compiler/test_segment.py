@@ -7,7 +7,7 @@ from sardonyx.compiler.emit_pool import emit_pool
 from sardonyx.compiler.emit_program import Assembly
 from sardonyx.compiler.engine import Code, load_code
 from sardonyx.compiler.host import host_target
-from sardonyx.compiler.image import FIRST_INPUT, NOTHING, SegmentImage
+from sardonyx.compiler.image import FIRST_INPUT, NOTHING, STOP, SegmentImage
 from sardonyx.compiler.segment import Native, Segment
 from sardonyx.compiler.sizes import Code as Plan
 from sardonyx.compiler.threads import POOL, Team
@@ -35,11 +35,11 @@ def segment(kept: int, pieces: int) -> tuple[Segment, Code]:
         assembly.add(kernel([Loop("%i", COUNT, body, Kind.PARALLEL)]))
         code = load_code(tuple(assembly.finish()))
     plan = Plan([], ["pieces"])
-    plan.line(f"return (), 64, (({COUNT},),)")
+    plan.line(f"return (), 64, (({COUNT},),), (({COUNT}, {COUNT}, False),)")
     image = SegmentImage(
         inputs=(), outputs=(0,), dtypes=(int(FLOAT),), constants=(), calls=((0, 0, 1),),
-        names=("numbers",), bases=(FIRST_INPUT, NOTHING, NOTHING, NOTHING),
-        offsets=(0, COUNT, pieces, 1), positions=(), chosen=(), symbols=(), source=plan.source(),
+        names=("numbers",), bases=(FIRST_INPUT, NOTHING, NOTHING, NOTHING, STOP),
+        offsets=(0, COUNT, pieces, 1, 0), positions=(), chosen=(), symbols=(), source=plan.source(),
         reports=False, waves=(),
     )  # fmt: skip
     POOL.offer(emit_pool())
