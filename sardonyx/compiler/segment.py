@@ -103,7 +103,7 @@ class Native:
     run: int
     kernels: tuple[int, ...]
     team: Team
-    describe: Callable[[str], str]
+    describe: Callable[[str], str] = str
     """A kernel in words, by its name."""
     work_limit: int = WORK_LIMIT
 

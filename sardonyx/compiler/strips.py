@@ -66,9 +66,9 @@ class Strips:
 def largest(size: Size) -> int | None:
     """The most that a size can be; None where nothing bounds it.
 
-        >>> from sardonyx.dims import symbol
-        >>> largest(symbol("n") % 4 + 2), largest(symbol("n"))
-        (5, None)
+    >>> from sardonyx.dims import symbol
+    >>> largest(symbol("n") % 4 + 2), largest(symbol("n"))
+    (5, None)
     """
     if isinstance(size, int):
         return max(size, 0)

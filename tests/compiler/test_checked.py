@@ -65,7 +65,7 @@ class Tried:
         ends = [base + len(places) for base in bases]
         further = [NOTHING] * (FURTHER - 1) + [FIRST_INPUT + 2 * len(places)]
         plan = Plan([], ["pieces"])
-        plan.line(f"return (), {64 * 8}, (({SIZE},),), (1,)")
+        plan.line(f"return (), {64 * 8}, (({SIZE},),), ((1, 1, False),)")
         slots = [*bases, NOTHING, NOTHING, NOTHING, STOP, *ends, *further]
         offsets = [0] * len(bases) + [extent, pieces, 1, 0] + [0] * (len(ends) + FURTHER)
         image = SegmentImage(

@@ -35,7 +35,7 @@ def segment(kept: int, pieces: int) -> tuple[Segment, Code]:
         assembly.add(kernel([Loop("%i", COUNT, body, Kind.PARALLEL)]))
         code = load_code(tuple(assembly.finish()))
     plan = Plan([], ["pieces"])
-    plan.line(f"return (), 64, (({COUNT},),), (1,)")
+    plan.line(f"return (), 64, (({COUNT},),), (({COUNT}, {COUNT}, False),)")
     image = SegmentImage(
         inputs=(), outputs=(0,), dtypes=(int(FLOAT),), constants=(), calls=((0, 0, 1),),
         names=("numbers",), bases=(FIRST_INPUT, NOTHING, NOTHING, NOTHING, STOP),

@@ -171,9 +171,8 @@ def main() -> int:
     began, report = time.monotonic(), Report()
     for line in lines(given):
         if new := report.add(line):
-            print(
-                f"{'known ' * new['known']}{new['kind']} [{new['what']}] {new['place']} {new['text'][:300]}"
-            )
+            kind = f"{'known ' * new['known']}{new['kind']}"
+            print(f"{kind} [{new['what']}] {new['place']} {new['text'][:300]}")
             print(f"    {new['command']}", flush=True)
     taken = time.monotonic() - began
     for name, count in report.runs.items():
