@@ -1,4 +1,5 @@
-"""A model twice as large takes about twice as long, whatever it is that is twice as large."""
+"""A model that is larger in one respect takes longer in proportion: below three times as long for
+twice the size, looked at over two doublings, since short times are uncertain."""
 
 import time
 from collections.abc import Callable
@@ -9,19 +10,19 @@ import sardonyx as sx
 from tests.scale import models
 
 SIZES: dict[Callable[[int], object], int] = {
-    models.chained_functions: 1500,
-    models.many_functions: 1500,
-    models.called_often: 2500,
-    models.chain: 4000,
-    models.reversed_chain: 4000,
-    models.many_inputs_of_a_node: 4000,
-    models.repeated_input: 10_000,
-    models.many_outputs_of_a_node: 4000,
-    models.one_value_read_often: 4000,
-    models.many_outputs: 3000,
-    models.many_initializers: 4000,
-    models.long_expressions: 1500,
-    models.same_name: 4000,
+    models.chained_functions: 750,
+    models.many_functions: 750,
+    models.called_often: 1250,
+    models.chain: 2000,
+    models.reversed_chain: 2000,
+    models.many_inputs_of_a_node: 2000,
+    models.repeated_input: 5000,
+    models.many_outputs_of_a_node: 2000,
+    models.one_value_read_often: 2000,
+    models.many_outputs: 1500,
+    models.many_initializers: 2000,
+    models.long_expressions: 750,
+    models.same_name: 2000,
 }
 
 
@@ -50,17 +51,17 @@ def _seconds(call: Callable[[sx.Model], object], content: bytes) -> float:
 
 
 @pytest.mark.parametrize("maker", SIZES, ids=lambda maker: maker.__name__)
-def test_twice_the_size_is_about_twice_the_time(maker: Callable[[int], object]) -> None:
+def test_time_grows_with_the_size(maker: Callable[[int], object]) -> None:
     size = SIZES[maker]
-    once, twice = (
+    small, large = (
         maker(size * factor).SerializeToString()  # type: ignore[attr-defined]
-        for factor in (1, 2)
+        for factor in (1, 4)
     )
     slow = {}
     for name, call in CALLS.items():
         for _ in range(3):
-            first, second = (_seconds(call, content) for content in (once, twice))
-            if second < 3 * first + 0.1:
+            first, second = (_seconds(call, content) for content in (small, large))
+            if second < 9 * first + 0.3:
                 break
         else:
             slow[name] = (first, second)
