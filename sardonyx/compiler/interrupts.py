@@ -17,7 +17,7 @@ Work = tuple[int, int, bool]
 """Elementary operations: about so many, at most so many, and whether that depends on contents."""
 QUICK_WORK = 1 << 24
 """Operations, at most, of what never takes long."""
-LONG_WORK = 1 << 32
+LONG_WORK = 1 << 36
 """Operations of what always takes long."""
 VARYING_WORK = 1 << 40
 """Operations, at most, of what may take long with other contents, though it did not before."""

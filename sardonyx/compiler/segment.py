@@ -85,6 +85,8 @@ class Plan:
     """None where no run takes long."""
     paces: list[Pace | None]
     """The same for each call."""
+    quick: bool
+    """Whether a run is one native call that never takes long."""
 
     def turns(self) -> Iterator[tuple[NDArray[np.int64], int, int]]:
         """Offsets, and the calls from where to where that run with them."""
@@ -166,7 +168,8 @@ class Segment:
         parts, more = self._parts(sizes, offsets, arena_bytes)
         room = arena_bytes + more + ALIGNMENT
         pace, *paces = map(pace_of, (whole, *works))
-        return Plan(offsets, offsets.ctypes.data, room, shared, outputs, parts, pace, paces)
+        quick = pace is None and not parts
+        return Plan(offsets, offsets.ctypes.data, room, shared, outputs, parts, pace, paces, quick)
 
     def _work(self, works: Sequence[Work]) -> Work:
         """What all calls together do; an error where that is too much."""
@@ -271,7 +274,16 @@ class Segment:
         for array in (*arrays, *results):
             addresses[at] = address_of(array)
             at += 1
-        self._perform(arena, plan, watch, (arrays, results))
+        if plan.quick and watch is None and arena.stop is NEVER:
+            arena.record[_OFFSETS] = plan.offsets_address
+            if plan.shared:
+                self._team.gather()
+            if self._native(arena.record_address):
+                raise self._failure(arena)
+            if self.image.reports:
+                self._check(arena)
+        else:
+            self._perform(arena, plan, watch, (arrays, results))
         self._free.append(arena)
         return results
 
