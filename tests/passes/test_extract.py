@@ -134,7 +134,9 @@ def test_declarations_and_quantization_of_what_is_left() -> None:
     assert model.graph is not None
     for name in "ab":
         value = model.graph.value(name)
-        model.graph.quantization.append(QuantizationAnnotation(value, {"SCALE_TENSOR": model.graph.value("w")}))
+        model.graph.quantization.append(
+            QuantizationAnnotation(value, {"SCALE_TENSOR": model.graph.value("w")})
+        )
         model.graph.declared[value] = None
     for outputs, kept in (("a", ["a"]), ("b", ["a", "b"])):
         part = extract_model(model, ["x"], [outputs])
