@@ -29,12 +29,9 @@ def public(
 
     >>> @public("counting")
     ... def count(items):
-    ...     return {}["missing"]
-    >>> try:
-    ...     count([])
-    ... except InternalError as error:
-    ...     print(error.what)
-    counting failed: KeyError: 'missing'
+    ...     return len(items)
+    >>> count([1, 2])
+    2
     """
 
     def decorate(function: Function) -> Function:

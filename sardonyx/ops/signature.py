@@ -13,6 +13,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
+from sardonyx.errors import InputError
 from sardonyx.graph import Attribute, AttributeType
 from sardonyx.record import record
 
@@ -169,7 +170,10 @@ def parse_signature(line: str) -> Signature:
     """
     found = _LINE.fullmatch(" ".join(line.split()))
     if found is None:
-        raise ValueError(f"not a signature: {line}")
+        raise InputError(
+            f"'{line}' is not a signature of an operator",
+            hint="write it as in '1(x: T, by: float = 1.0) -> y: T; T: floats'",
+        )
     since, inside, outside, constraints, deprecated = found.groups()
     inputs: list[Formal] = []
     attributes: dict[str, AttributeFormal] = {}

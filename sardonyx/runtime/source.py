@@ -56,7 +56,8 @@ class ModelSource:
 
         >>> import tempfile
         >>> import sardonyx as sx
-        >>> source = ModelSource("examples/digits.onnx", lambda file: None, SessionOptions())
+        >>> path = "examples/digits.onnx"
+        >>> source = ModelSource(path, lambda file: sx.load(path), SessionOptions())
         >>> len(source.identity(Cache(Path(tempfile.mkdtemp()))))
         64
         """

@@ -65,7 +65,7 @@ def test_operators_agree_with_their_reference(case: Case) -> None:
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 17])
 def test_sizes_around_a_vector(size: int) -> None:
     model = text("""g (float[n,k] x, float[k,n] w, float[n] s) => (float[n,n] y, float[n,1] r,
-        float[n,n] z, float[m,1] c) {
+        float[n,n] z, int64[m,1] c) {
           p = MatMul(x, w)
           a = Tanh(p)
           e = Erf(p)
@@ -204,6 +204,8 @@ def test_what_a_module_cannot_do_is_told() -> None:
     with pytest.raises(InputError, match="'x' has the size 3 where 4 is asked for"):
         compile_wasm(relu, {"x": [2, 4]})
     with pytest.raises(UnsupportedError, match=r"needs \d+ bytes of memory"):
+        compile_wasm(relu, {"x": [1 << 31, 3]})
+    with pytest.raises(UnsupportedError, match="beyond those of arrays"):
         compile_wasm(relu, {"x": [1 << 60, 3]})
     with pytest.raises(UnsupportedError, match="decide what the program is: k; give their"):
         compile_wasm(text("g (float[9] x, int64[1] k) => (float[m] y, int64[m] i) "

@@ -10,7 +10,7 @@ import pytest
 
 import sardonyx as sx
 from sardonyx.compiler.forms import Map
-from sardonyx.errors import EvaluationError, UnsupportedError
+from sardonyx.errors import EvaluationError, InputError, UnsupportedError
 from sardonyx.ops.fact import Fact
 from sardonyx.runtime.operators import C_SIGNATURE
 
@@ -65,7 +65,7 @@ def test_errors_name_the_node() -> None:
     session = sx.InferenceSession(model("custom.Broken(x)"), operators=[Broken])
     with pytest.raises(EvaluationError, match=r"no luck.*Broken.*float32\[2, 2\]"):
         session.run(None, {"x": X})
-    with pytest.raises(Exception, match="signature"):
+    with pytest.raises(InputError, match="is not a signature"):
         sx.custom_operator("nonsense")
 
 
