@@ -71,7 +71,7 @@ def complain(label: str, text: str) -> None:
 
 
 def print_facts(rows: Sequence[tuple[str, str]]) -> None:
-    """Print labelled facts below each other; a label that repeats is shown once."""
+    """Print labelled facts below each other; a terminal shows a label that repeats once."""
     width = max((len(label) for label, _ in rows), default=0)
     before = ""
     if in_terminal():

@@ -34,7 +34,7 @@ def extract_model(model: Model, inputs: Sequence[str], outputs: Sequence[str]) -
     ends = [_find(known, name, graph) for name in outputs]
     kept = _needed(ends, set(starts), graph, set(known.values()))
     _cut(graph, starts, ends, kept)
-    _drop_functions(twin)
+    _drop_functions(twin, graph)
     return twin
 
 
@@ -115,13 +115,9 @@ def _release(node: Node, starts: list[Value]) -> None:
         value.producer = node
 
 
-def _drop_functions(model: Model) -> None:
-    """Drop functions that nothing calls any more."""
-    called = {
-        (node.domain, node.op_type, node.overload)
-        for graph in ([model.graph] if model.graph is not None else [])
-        for node in graph.all_nodes()
-    }
+def _drop_functions(model: Model, graph: Graph) -> None:
+    """Drop functions that the main graph does not call any more."""
+    called = {(node.domain, node.op_type, node.overload) for node in graph.all_nodes()}
     bodies = {function.key: function for function in model.functions}
     waiting = [key for key in called if key in bodies]
     while waiting:

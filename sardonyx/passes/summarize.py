@@ -211,7 +211,7 @@ def _quantization(tensors: Iterable[Tensor], nodes: Iterable[Node]) -> dict[str,
     """Nodes that quantize or compute on quantized values, and weights of narrow types."""
     found: Counter[str] = Counter()
     for node in nodes:
-        if any(mark in node.op_type for mark in ("Quantize", "QLinear", "Integer", "NBits")):
+        if any(mark in node.op_type for mark in ("uantize", "QLinear", "Integer", "NBits")):
             found[_operator(node)] += 1
     for tensor in tensors:
         narrow = tensor.element in set(DataType) and tensor.dtype.bits <= 8 and tensor.size > 1

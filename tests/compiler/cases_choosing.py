@@ -58,4 +58,7 @@ CASES: list[Case] = [
     _boxes("fixed", 5, 0.2, 0.3, fixed=(2, 3, 4)),
     _boxes("centred", 30, 0.3, centred=1),
     _boxes("none", 3, 0.4, 5.0),
+    _boxes("negative", -3, 0.4),
+    _boxes("negative fixed", -3, 0.4, fixed=(2,)),
+    Case("NonMaxSuppression", (_CORNERS, _SCORES, np.array(2)), fixed=(2,), label="single number"),
 ]  # fmt: skip

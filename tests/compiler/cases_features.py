@@ -197,6 +197,29 @@ CASES: list[Case] = [
         label="integers",
     ),
     Case("ArrayFeatureExtractor", (_TABLE, np.array([[3, 0, 4]])), domain=_ML),
+    *(
+        Case(
+            "TreeEnsemble",
+            (_TABLE,),
+            {
+                "aggregate_function": how,
+                "leaf_targetids": targets,
+                "leaf_weights": Tensor(np.float32([1, 2, 3])),
+                "nodes_falseleafs": [1, 1],
+                "nodes_falsenodeids": [2, 1],
+                "nodes_featureids": [0, 2],
+                "nodes_modes": Tensor(np.uint8([0, 3])),
+                "nodes_splits": Tensor(np.float32([0.5, -0.5])),
+                "nodes_trueleafs": [0, 1],
+                "nodes_truenodeids": [1, 0],
+                "tree_roots": [0],
+            },
+            domain=_ML,
+            label=f"targets {targets[1]} {how}",
+            symbolic=False,
+        )
+        for how, targets in ((1, [0, 0, 0]), (0, [0, 2, 1]))
+    ),
     Case(
         "TreeEnsemble",
         (_TABLE,),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.compiler.case import Case, normal
+from tests.compiler.case import Case, normal, positive
 
 _MS = "com.microsoft"
 _BYTES = (np.uint8, np.int8)
@@ -141,4 +141,12 @@ CASES: list[Case] = [
          domain=_MS, label="microsoft"),
     Case("DequantizeLinear", (_numbers(np.int8, 3, 5), normal(5), _numbers(np.int8, 5)),
          domain=_MS, label="microsoft"),
+    *(
+        Case(name, (data, positive(size) / 50, _numbers(np.uint8, size)),
+             {} if axis is None else {"axis": axis}, domain=_MS, label=f"microsoft-{axis}",
+             symbolic=False)
+        for name, data in (("QuantizeLinear", normal(3, 5, 4)),
+                           ("DequantizeLinear", _numbers(np.uint8, 3, 5, 4)))
+        for axis, size in ((None, 5), (0, 3), (2, 4))
+    ),
 ]  # fmt: skip

@@ -64,6 +64,7 @@ CASES: list[Case] = [
         for rule in ("linear", "gated", "delta", "gated_delta")
         for heads, past in ((4, False), (2, True))
     ),
+    _attention("gated_delta", 1, "one head"),
     *(_step("Adagrad", 3, count, decay_factor=0.1, norm_coefficient=0.01) for count in (0, 3)),
     *(_step("Adam", 4, count, norm_coefficient_post=0.1) for count in (0, 3)),
     *(

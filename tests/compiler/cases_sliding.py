@@ -18,6 +18,8 @@ DEPTHWISE = [
     conv((1, 3, 12, 2), (3, 1, 3, 7), group=3, pads=[0, 5, 2, 3], dilations=[2, 1]),
     conv((1, 33, 3, 9), (33, 1, 1, 3), group=33, pads=[0, 3, 0, 0], dilations=[1, 3]),
     conv((0, 5, 4, 4), (5, 1, 3, 3), group=5),
+    conv((1, 16, 4, 1), (16, 1, 3, 1), group=16, pads=[1, 0, 1, 0]),
+    conv((1, 5, 4, 31), (5, 1, 2, 4), group=5, pads=[0, 1, 0, 9], strides=[1, 3]),
 ]
 
 
@@ -62,6 +64,10 @@ GENERAL = [
         for columns in (1, 15, 16, 17)
     ),
     transposed((1, 3, 5, 4), (3, 2, 1, 2), strides=[2, 3], output_padding=[1, 2]),
+    transposed((1, 3, 5, 4), (3, 2, 1, 2), strides=[2, 3], output_padding=[1, 1]),
+    transposed((2, 4, 3, 5), (4, 3, 2, 3), strides=[2, 3], group=2),
+    transposed((1, 4, 5, 5), (4, 1, 3, 3), strides=[2, 2], group=2),
+    transposed((1, 4, 3, 5), (4, 2, 3, 2), strides=[2, 2], group=2, dilations=[1, 2]),
     transposed((1, 3, 5), (3, 2, 16), strides=[8], pads=[4, 4]),
     transposed((1, 2, 4, 5), (2, 3, 33, 4), strides=[1, 2]),
     transposed((0, 3, 5, 4), (3, 2, 3, 3), strides=[2, 2]),

@@ -7,6 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 import sardonyx as sx
+from sardonyx.compiler.forms import Convolution, Source
+from sardonyx.compiler.kernels.convolution import adds_exactly
 from sardonyx.compiler.program import compile_model
 from sardonyx.dtypes import DataType
 from sardonyx.graph import Tensor
@@ -64,7 +66,9 @@ def test_products_between_quantizations_stay_within_a_step(
     program = compile_model(model, threads=1)
     (found,) = program.run(feeds)
     (wanted,) = sx.evaluate(model, feeds)
-    assert all(row.kernel != "reference" for row in program.explain())
+    rows = program.explain()
+    assert all(row.kernel != "reference" for row in rows)
+    assert rows[1].kernel == "view", "the product takes bytes, and no numbers are made of them"
     difference = np.abs(found.astype(int) - wanted.astype(int))
     assert difference.max() <= 1 and (difference > 0).mean() < 0.01
 
@@ -74,7 +78,9 @@ def test_a_scale_for_each_input_channel_keeps_the_floats() -> None:
     scale = (_random.random(13) * 0.004 + 0.001).astype(np.float32)
     model = _model(weights, scale, np.zeros(13, np.int8), kind="MatMul", shape=(5, 13), axis=0)
     feeds = {"x": (_random.standard_normal((5, 13)) * 4).astype(np.float32)}
-    (found,) = compile_model(model, threads=1).run(feeds)
+    program = compile_model(model, threads=1)
+    assert program.explain()[1].kernel != "view"
+    (found,) = program.run(feeds)
     difference = np.abs(found.astype(int) - sx.evaluate(model, feeds)[0].astype(int))
     assert difference.max() <= 1
 
@@ -100,3 +106,24 @@ def test_weights_of_four_bits_have_kernels_or_a_reason(given: dict[str, bool], r
     (row,) = compile_model(model, threads=1).explain()
     assert reason in row.reason
     assert (row.kernel == "reference") == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("image", "weights", "taps", "exact"),
+    [
+        (DataType.FLOAT, DataType.FLOAT, (9, 100), True),
+        (DataType.UINT8, DataType.INT8, (2, 257), True),
+        (DataType.UINT8, DataType.INT8, (5, 103), False),
+        (DataType.UINT8, DataType.UINT8, (1, 1), False),
+        (DataType.INT8, DataType.INT8, (1, 1), False),
+        (DataType.INT8, DataType.UINT8, (1, 1), False),
+    ],
+)
+def test_which_filters_add_up_exactly(
+    image: DataType, weights: DataType, taps: tuple[int, int], exact: bool
+) -> None:
+    """Up to 2**24, float32 has every integer: 514 products of bytes at their limits, not 515."""
+    given = sx.Graph("forms").add_input("x", sx.TensorType(image, (1,)))
+    pixels, filters = Source((1, 1, 9, 999), image, given), Source((1, 1, *taps), weights, given)
+    form = Convolution((1, 1, 1, 1), DataType.INT32, pixels, filters, (1, 1), (1, 1), (0,) * 4, 1)
+    assert adds_exactly(form) is exact

@@ -10,10 +10,15 @@ from sardonyx.compiler.emit_wasm import MATH, support_objects
 from sardonyx.compiler.host import host_target
 from sardonyx.compiler.targets import WASM
 from sardonyx.compiler.wasm_link import LARGEST, STACK, Joined, check_memory
-from sardonyx.compiler.wasm_object import RELOCATIONS, WasmObject
+from sardonyx.compiler.wasm_object import RELOCATIONS, Reader, WasmObject
 from sardonyx.errors import FormatError, SardonyxError, UnsupportedError
 from tests.compiler.browser import needs_node, node
 
+SIGNED = [
+    (0, "00"), (2, "02"), (-2, "7e"), (63, "3f"), (-64, "40"), (64, "c000"), (-65, "bf7f"),
+    (127, "ff00"), (-127, "817f"), (128, "8001"), (-128, "807f"), (-123456, "c0bb78"),
+    (2**31 - 1, "ffffffff07"), (-(2**31), "8080808078"), (-1, "ffffffff7f"),
+]  # fmt: skip
 IMPORTS = {"cbrt": ("Math", "cbrt")}
 TEXT = """
 @table = private constant [4 x i64] [i64 10, i64 20, i64 30, i64 40]
@@ -194,3 +199,21 @@ def test_memory_for_kernels_grows_or_is_refused() -> None:
     )
     assert found == [begin] * 5 + [0] * 2
     assert last == b"\0"
+
+
+@pytest.mark.parametrize(("number", "content"), SIGNED)
+def test_numbers_with_sign(number: int, content: str) -> None:
+    reader = Reader(bytes.fromhex(content) + b"\x01")
+    assert reader.signed() == number and reader.more
+    assert reader.byte() == 1 and not reader.more
+
+
+def test_reading_beyond_the_end() -> None:
+    reader = Reader(b"\x02ab")
+    assert reader.name() == "ab" and not reader.more
+    for content, read in ((b"", Reader.byte), (b"\x80", Reader.number), (b"\x03ab", Reader.name)):
+        with pytest.raises(FormatError, match="ends early"):
+            read(Reader(content))
+    assert Reader(b"ab").take(2) == b"ab"
+    with pytest.raises(FormatError, match="ends early"):
+        Reader(b"ab").take(3)

@@ -33,6 +33,30 @@ def test_structure_weights_and_results() -> None:
     assert str(found).splitlines()[0].split() == ["what", "name", "left", "right"]
 
 
+@pytest.mark.parametrize("other", ["structure", "weights", "numerics"])
+def test_one_kind_of_difference_is_enough(other: str) -> None:
+    left = model_of(ROW, "a = Mul(x, w) y = Add(a, a)", weights("w", 3))
+    right = {
+        "structure": model_of(ROW, "b = Identity(x) a = Mul(b, w) y = Add(a, a)", weights("w", 3)),
+        "weights": model_of(ROW, "a = Mul(x, w) y = Add(a, a)", weights("w", 3, scale=0.2)),
+        "numerics": model_of(ROW, "a = Add(x, w) y = Mul(a, a)", weights("w", 3)),
+    }[other]
+    found = diff(left, right, runs=int(other == "numerics"))
+    kinds = {kind for kind in ("structure", "weights", "numerics") if getattr(found, kind)}
+    assert found and kinds == {other}
+
+
+def test_weights_that_differ() -> None:
+    left = model_of(ROW, "y = Mul(x, w)", "float[3] w = {1, 2, 3}", "float[2] v = {1, 2}")
+    right = model_of(ROW, "y = Mul(x, w)", "float[3] w = {1, 2, 3.5}", "float[3] v = {1, 2, 3}",
+                     "float u = {1}")  # fmt: skip
+    found = [(item.name, item.left, item.right) for item in diff(left, right, runs=0).weights]
+    assert found == [
+        ("w", "equal shape", "differs by 0.5"), ("v", "float[2]", "float[3]"),
+        ("u", None, "float[]"),
+    ]  # fmt: skip
+
+
 def test_a_simplified_model_computes_the_same() -> None:
     model = model_of(ROW, "a = Identity(x) b = Exp(w) y = Mul(a, b)", weights("w", 3))
     assert not diff(model, simplify(model)).numerics

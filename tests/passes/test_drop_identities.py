@@ -3,7 +3,7 @@
 import pytest
 
 from sardonyx.passes.drop_identities import drop_identities
-from tests.passes.cases import becomes, model_of, stays
+from tests.passes.cases import becomes, model_of, run_function, stays
 
 MATRIX = "(float[n,3] x) => (float[n,3] y)"
 
@@ -63,6 +63,15 @@ def test_a_neutral_element_that_broadcasts_is_kept() -> None:
     stays(model, "", drop_identities)
     scalar = model_of("(float x) => (float[1] y)", "y = Add(x, z)", "float[1] z = {0}")
     stays(scalar, "", drop_identities)
+    inner = model_of("(float x) => (float[1] y)", "a = Add(x, z) y = Neg(a)", "float[1] z = {0}")
+    stays(inner, "", drop_identities)
+
+
+@pytest.mark.parametrize(("shape", "kept"), [("", False), ("[1]", True), ("[1,1]", True)])
+def test_neutral_elements_where_no_shape_is_known(shape: str, kept: bool) -> None:
+    body = f"z = Constant<value = float{shape} {{0}}>() a = Add(x, z) y = Neg(a)"
+    twin, _ = run_function(body, drop_identities)
+    assert ("Add" in [node.op_type for node in twin.functions[0].graph.nodes]) is kept
 
 
 def test_training_dropout_is_kept() -> None:

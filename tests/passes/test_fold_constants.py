@@ -1,7 +1,9 @@
 """Constant folding."""
 
+import numpy as np
 import pytest
 
+from sardonyx.graph import Attribute, SparseTensor, Tensor
 from sardonyx.passes.fold_constants import fold_constants
 from sardonyx.passes.lift_constants import lift_constants
 from sardonyx.passes.options import Options
@@ -21,6 +23,15 @@ def test_what_depends_on_constants_alone_is_computed() -> None:
 def test_constant_nodes_become_initializers() -> None:
     body = "c = Constant<value_floats=[1.0, 2.0, 3.0]>() y = Mul(x, c)"
     becomes(model_of(ROW, body), ["Mul"], lift_constants)
+
+
+def test_sparse_constants_stay_nodes() -> None:
+    body = "c = Constant<value_floats=[1.0, 2.0, 3.0]>() y = Mul(x, c)"
+    model = model_of(ROW, body)
+    assert model.graph is not None
+    sparse = SparseTensor(Tensor(np.array([5], np.float32)), Tensor(np.array([1])), (3,))
+    model.graph.nodes[0].attributes = {"sparse_value": Attribute("sparse_value", sparse)}
+    stays(model, "", lift_constants)
 
 
 def test_a_returned_constant_stays_a_node() -> None:

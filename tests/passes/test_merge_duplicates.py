@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
-from sardonyx.passes.merge_duplicates import merge_duplicates
-from tests.passes.cases import becomes, model_of, run_pass, stays, weights
+from sardonyx.graph import Tensor
+from sardonyx.ops.catalog import standard
+from sardonyx.passes.know_values import Knowledge
+from sardonyx.passes.merge_duplicates import _Content, merge_duplicates
+from sardonyx.passes.options import Options
+from sardonyx.passes.pipeline import make_units
+from tests.passes.cases import becomes, model_of, operators, run_pass, stays, weights
 
 PAIR = "(float[n,3] x) => (float[n,3] y)"
 
@@ -72,6 +77,23 @@ def test_results_of_nodes_with_several_keep_their_places() -> None:
     body = "y, z = TopK(x, k) v, w = TopK(x, k)"
     result, _ = run_pass(model_of(signature, body, "int64[1] k = {2}"), merge_duplicates)
     assert all(value.name for node in result.graph.nodes for value in node.outputs)
+
+
+def test_what_nothing_reads_any_more_is_gone_at_once() -> None:
+    model = model_of(PAIR, "a = Exp(x) b = Exp(x) c = Neg(a) d = Neg(b) y = Add(c, d)")
+    (unit,) = make_units(model, Options(), Knowledge(standard()), standard())
+    assert merge_duplicates(unit)
+    assert operators(model) == ["Exp", "Neg", "Add"]
+    assert not merge_duplicates(unit)
+
+
+def test_large_contents_are_equal_by_all_they_hold() -> None:
+    zeros, ones = np.zeros(300, np.float32), np.ones(300, np.float32)
+    held = _Content(Tensor(zeros))
+    assert held == _Content(Tensor(zeros.copy())) and hash(held) == hash(_Content(Tensor(zeros)))
+    for other in (ones, zeros[:299], zeros.reshape(3, 100), zeros.astype(np.int32)):
+        assert held != _Content(Tensor(other))
+    assert held != "a text"
 
 
 def test_an_output_takes_over_the_work() -> None:

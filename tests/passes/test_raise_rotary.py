@@ -75,6 +75,29 @@ def test_near_misses(change: tuple[str, str]) -> None:
     stays(model, "", raise_rotary)
 
 
+@pytest.mark.parametrize(
+    ("shape", "sizes", "raised"),
+    [
+        ("2,3,2", (2, 1, 3, 4), True),
+        ("2,3,2", (1, 2, 3, 4), False),
+        ("1,6,2", (1, 2, 3, 4), False),
+        ("1,6,2", (2, 1, 3, 4), False),
+        ("6,1,2", (2, 1, 3, 4), False),
+    ],
+)
+def test_waves_that_are_reshaped(shape: str, sizes: tuple[int, ...], raised: bool) -> None:
+    """Only what keeps [batch, length, size] apart from one axis of heads is a wave of those."""
+    signature = f"(float[2,2,3,4] x, float[{shape}] f) => (float[2,2,3,4] y)"
+    body = (WAVES + TURN).replace("Unsqueeze(c, one)", "Reshape(c, to)")
+    body = body.replace("Unsqueeze(s, one)", "Reshape(s, to)")
+    to = f"int64[4] to = {{{', '.join(map(str, sizes))}}}"
+    model = model_of(signature, body, *NUMBERS, to, opset=23)
+    if raised:
+        becomes(model, RAISED, raise_rotary)
+    else:
+        stays(model, "", raise_rotary)
+
+
 def test_a_part_that_is_read_elsewhere() -> None:
     signature = SIGNATURE.replace(" y)", " y, float[b,2,n,4] q)")
     stays(model_of(signature, WAVES + TURN, *NUMBERS, opset=23), "", raise_rotary)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from sardonyx.viewer.layout import EDGE_GAP, NODE_GAP, RANK_GAP, Edge, Layout, lay_out
-from sardonyx.viewer.order import Layers, _exchange, count_crossings, reduce_crossings
+from sardonyx.viewer.order import Layers, _bands, _exchange, count_crossings, reduce_crossings
 from sardonyx.viewer.place import place
 from sardonyx.viewer.ranks import assign_ranks, forward_edges
 
@@ -182,6 +182,56 @@ def test_sweeps_leave_fewer_crossings() -> None:
     reduce_crossings(layers)
     assert count_crossings(layers) < before * 0.75
     assert sorted(item for row in layers.rows for item in row) == list(range(72))
+
+
+def layered(seed: int, width: int = 8, depth: int = 5) -> Layers:
+    """Rows of which each item has two neighbours at random in the next."""
+    chance = random.Random(seed)
+    rows = [list(range(row * width, row * width + width)) for row in range(depth)]
+    above: list[list[int]] = [[] for _ in range(width * depth)]
+    below: list[list[int]] = [[] for _ in range(width * depth)]
+    for upper, lower in pairwise(rows):
+        for item in upper:
+            for other in chance.sample(lower, 2):
+                below[item].append(other)
+                above[other].append(item)
+    return Layers(rows, above, below)
+
+
+@pytest.mark.parametrize(("seed", "most"), enumerate([77, 72, 59, 71, 64, 64]))
+def test_so_few_crossings_are_left(seed: int, most: int) -> None:
+    """Sweeps and exchanges together: without either, there are more."""
+    layers = layered(seed)
+    reduce_crossings(layers)
+    assert count_crossings(layers) <= most
+
+
+def test_crossings_by_hand() -> None:
+    """Each pair of edges between two rows that change sides counts once, shared ends do not."""
+    for below, crossings in (
+        ([[3], [4], [5]], 0), ([[4], [3], [5]], 1), ([[5], [4], [3]], 3), ([[3], [3], [3]], 0),
+        ([[3, 4], [3, 4], []], 1), ([[4, 5], [3, 4], [3]], 6), ([[5], [], [3, 4]], 2),
+    ):  # fmt: skip
+        above = [[item for item in range(3) if other in below[item]] for other in range(3, 6)]
+        layers = Layers([[0, 1, 2], [3, 4, 5]], [[], [], [], *above], [*below, [], [], []])
+        assert count_crossings(layers) == crossings
+
+
+def test_rows_that_continue_one_another_are_a_band() -> None:
+    straight = Layers(
+        [[0, 1], [2, 3], [4, 5]],
+        [[], [], [1], [0], [3], [2]],
+        [[3], [2], [5], [4], [], []],
+    )
+    assert _bands(straight) == [range(3)]
+    reduce_crossings(straight)
+    assert count_crossings(straight) == 0
+    joined = Layers([[0, 1], [2, 3], [4]], [[], [], [0], [1], [2, 3]], [[2], [3], [4], [4], []])
+    assert _bands(joined) == [range(2), range(2, 3)]
+    forked = Layers([[0], [1, 2], [3, 4]], [[], [0], [0], [1], [2]], [[1, 2], [3], [4], [], []])
+    assert _bands(forked) == [range(1), range(1, 3)]
+    uneven = Layers([[0, 1], [2, 3]], [[], [], [0, 1], []], [[2], [2], [], []])
+    assert _bands(uneven) == [range(1), range(1, 2)]
 
 
 def test_crossings_are_counted() -> None:

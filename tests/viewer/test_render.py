@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sardonyx as sx
+from sardonyx import viewer
 from sardonyx.graph import Graph, Model, Node, Opsets, SparseTensor, Tensor
 from sardonyx.ops.catalog import OPERATORS
 from sardonyx.viewer import render_html
@@ -20,7 +21,7 @@ from sardonyx.viewer.weights import SAMPLE, describe_tensor, small_text
 from tests.shared_models import model_paths, needs_models
 from tests.viewer.models import HOSTILE, hostile, nested, network
 
-PACKAGE = Path(render_html.__code__.co_filename).parent
+PACKAGE = Path(viewer.__file__).parent
 BLOCK = re.compile(r"<script([^>]*)>(.*?)</script>", re.S)
 
 
@@ -238,6 +239,50 @@ def test_odd_weights_are_described_without_failing() -> None:
     assert describe_tensor(SparseTensor(None, None, (2,)))["problem"]
     json.dumps([odd, huge], allow_nan=False)
     assert small_text(Tensor(np.array([2**63 - 1, -1]))) == "= [max, -1]"
+
+
+def test_small_tensors_are_written_out() -> None:
+    whole = np.arange(25)
+    assert small_text(Tensor(whole[:6])) == "= [0, 1, 2, 3, 4, 5]"
+    assert small_text(Tensor(whole[:7])) == ""
+    assert small_text(SparseTensor(Tensor(whole[:1]), Tensor(whole[:1]), (2,))) == ""
+    assert "text" in describe_tensor(Tensor(whole[:24]))
+    assert "text" not in describe_tensor(Tensor(whole))
+    assert describe_tensor(SparseTensor(Tensor(whole[:2]), None, (9,)))["high"] == 1
+    long = describe_tensor(Tensor(np.array(["x" * 700], object)))["text"]
+    assert len(long) == 600 and long.endswith("x…")
+    assert len(describe_tensor(Tensor(np.array("x" * 598, object)))["text"]) == 600
+    assert describe_tensor(Tensor(np.zeros(SAMPLE, np.int8)))["sampled"] is False
+    assert describe_tensor(Tensor(np.zeros(SAMPLE + 1, np.int8)))["sampled"] is True
+
+
+def test_samples_reach_from_the_first_element_to_the_last() -> None:
+    values = np.zeros(SAMPLE * 3, np.float32)
+    values[0], values[-1] = -5, 7
+    found = describe_tensor(Tensor(values))
+    assert (found["low"], found["high"]) == (-5, 7)
+
+
+def test_histograms() -> None:
+    found = describe_tensor(Tensor(np.array([0, 0, 0, 0, 31], np.float32)))
+    assert found["bins"] == [100.0, *[0.0] * 30, 25.0]
+    same = describe_tensor(Tensor(np.full(3, 2.0)))
+    assert "bins" not in same and (same["low"], same["high"], same["deviation"]) == (2, 2, 0)
+
+
+def test_names_of_the_sides() -> None:
+    def names(*, compare: Any = None, **more: Any) -> list[str]:
+        data = data_of(render_html(network(5), compare=compare, **more))
+        return [side["name"] for side in data["sides"]]
+
+    (own,) = names()
+    assert own and names(title="told") == ["told"]
+    assert names(compare=network(5), title="told") == ["left", "right"]
+    assert names(compare=network(5), names=("a", "b")) == ["a", "b"]
+    other = network(5)
+    assert other.graph is not None
+    other.graph.name = "other"
+    assert names(compare=other) == [own, "other"]
 
 
 def test_missing_external_data_is_said(tmp_path: Path) -> None:
