@@ -109,3 +109,21 @@ def test_no_pattern_takes_exponential_time(pattern: str) -> None:
     begin = time.perf_counter()
     full_match(pattern, "a" * 400)
     assert time.perf_counter() - begin < 5
+
+
+CLASSES = {
+    r"\d": "0-9", r"\s": r"\t\n\f\r ", r"\w": "0-9A-Za-z_", "[[:alnum:]]": "0-9A-Za-z",
+    "[[:alpha:]]": "A-Za-z", "[[:ascii:]]": r"\x00-\x7f", "[[:blank:]]": r"\t ",
+    "[[:cntrl:]]": r"\x00-\x1f\x7f", "[[:digit:]]": "0-9", "[[:graph:]]": "!-~",
+    "[[:lower:]]": "a-z", "[[:print:]]": " -~", "[[:punct:]]": "!-/:-@[-`{-~",
+    "[[:space:]]": r"\t\n\v\f\r ", "[[:upper:]]": "A-Z", "[[:word:]]": "0-9A-Za-z_",
+    "[[:xdigit:]]": "0-9A-Fa-f", "[b-y]": "b-y", "[^b-y]": "^b-y", r"[\x41-\x5a]": "A-Z",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("written", CLASSES)
+def test_every_letter_of_a_class(written: str) -> None:
+    expected = re.compile(f"[{CLASSES[written].replace('[-`', chr(92) + '[-`')}]")
+    for letter in [*map(chr, range(256)), "\u0660", "\uff10", "\u212a"]:
+        found = expected.fullmatch(letter) is not None
+        assert full_match(written, letter) == found, (written, letter)
