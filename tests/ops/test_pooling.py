@@ -283,6 +283,9 @@ def test_max_unpool_inference_and_bad_indices():
     wanted = of_array(np.array([1, 3, 9]))
     assert MaxUnpool.infer(x, x, wanted, **run).shape == (1, 3, 9)
     assert MaxUnpool.infer(unknown(None), x, **run).shape == (None, None, None)
+    assert MaxUnpool.infer(x, unknown(None), **run).shape == (n, 3, 2 * h)
+    with pytest.raises(InferenceError, match="do not fit"):
+        MaxUnpool.infer(x, unknown(4), **run)
     inputs = {"X": np.ones((1, 1, 1), np.float32), "I": np.full((1, 1, 1), 99)}
     with pytest.raises(SardonyxError, match="outside of the 2 elements"):
         run_here(one_node("MaxUnpool", inputs, ["Y"], kernel_shape=[2], strides=[2]), inputs)
