@@ -88,6 +88,8 @@ MESSAGES = {
     "training": (20,), "training graph": (20, 1), "binding": (20, 3),
 }  # fmt: skip
 """Numbers of the fields that lead to a message of each kind."""
+KEPT = {"segment", "operator set", "operator set of a function", "quantization"}
+"""Messages that are written back as they are where they are not understood."""
 
 
 @pytest.mark.parametrize("message", MESSAGES)
@@ -102,6 +104,17 @@ def test_the_byte_is_named(message: str, broken: bytes, after: int) -> None:
             whole = unknown + field(number, whole)
         place = 2 + len(whole) - len(broken) + after
         with pytest.raises(FormatError, match=rf"at byte {place}\b"):
+            load(b"\x08\x08" + whole)
+
+
+@pytest.mark.parametrize("message", sorted(MESSAGES.keys() - KEPT))
+def test_the_byte_of_a_known_field_of_the_wrong_wire_type_is_named(message: str) -> None:
+    unknown = field(1000, b"ab")
+    for pad in (b"", unknown):
+        whole = pad + b"\x0d1234"
+        for number in reversed(MESSAGES[message]):
+            whole = unknown + field(number, whole)
+        with pytest.raises(FormatError, match=rf"wire type 5 \(at byte {len(whole) - 3}\b"):
             load(b"\x08\x08" + whole)
 
 
