@@ -234,6 +234,9 @@ def test_merging() -> None:
     for merged in (merge(known, tensor(INT, (1,))), merge(tensor(INT, (1,)), known)):
         assert merged.value is known.value
     assert merge(Fact(FLOATS), Fact()).type == FLOATS and merge(Fact(), Fact(FLOATS)).type == FLOATS
+    for other in (tensor(FLOAT, (2,)), unknown(None)):
+        assert parts(merge(Fact(FLOATS), other)) == (FLOATS, None, None)
+        assert parts(merge(other, Fact(FLOATS))) == (FLOATS, None, None)
     for other, message in (
         (tensor(FLOAT, (2,)), "ranks differ"),
         (tensor(FLOAT, (2, 4)), "sizes differ"),
