@@ -46,12 +46,12 @@ from sardonyx.graph import (
 from sardonyx.graph.types import known_element
 
 
-def text(buffer: Buffer, start: int, end: int) -> str:
-    """A string field's content."""
+def text(buffer: Buffer, start: int, end: int, base: int = 0) -> str:
+    """A string field's content; `base` is where the buffer lies in the file."""
     try:
         return str(buffer[start:end], "utf-8")
     except UnicodeDecodeError as error:
-        raise WireError(start + error.start, "a string is not UTF-8 text") from None
+        raise WireError(base + start + error.start, "a string is not UTF-8 text") from None
 
 
 class UnfitError(Exception):
@@ -75,7 +75,7 @@ def _type(content: bytes, base: int, depth: int, verbatim: bytes | None) -> Type
     parts: list[tuple[int, int]] = []
     for tag, a, b, at in _walk(content, base):
         if tag == TYPE.denotation:
-            denotation = text(content, a, b)
+            denotation = text(content, a, b, base)
         elif tag in _TYPE_KINDS:
             if tag != kind:
                 kind, parts = tag, []
@@ -91,9 +91,9 @@ def _type(content: bytes, base: int, depth: int, verbatim: bytes | None) -> Type
     return made
 
 
-def _walk(content: bytes, base: int) -> Any:
+def _walk(content: bytes, base: int, start: int = 0, end: int | None = None) -> Any:
     try:
-        yield from fields(content, 0, len(content))
+        yield from fields(content, start, len(content) if end is None else end)
     except WireError as error:
         raise WireError(base + error.offset, error.what) from None
 
@@ -141,13 +141,13 @@ def _shape(content: bytes, base: int, verbatim: bytes | None) -> tuple[Any, Any]
             continue
         size: int | str | None = None
         denotation: str | None = None
-        for inner, c, d, where in fields(content, a, b):
+        for inner, c, d, where in _walk(content, base, a, b):
             if inner == DIMENSION.dim_value:
                 size = signed(c)
             elif inner == DIMENSION.dim_param:
-                size = text(content, c, d)
+                size = text(content, c, d, base)
             elif inner == DIMENSION.denotation:
-                denotation = text(content, c, d)
+                denotation = text(content, c, d, base)
             else:
                 _unfit(inner, DIMENSION.numbers, base + where, verbatim)
         sizes.append(size)
@@ -211,7 +211,7 @@ def _opaque_type(
     found: dict[int, str] = {}
     for tag, a, b, at in _walk(content, base):
         if tag in (OPAQUE.domain, OPAQUE.name):
-            found[tag] = text(content, a, b)
+            found[tag] = text(content, a, b, base)
         else:
             _unfit(tag, OPAQUE.numbers, base + at, verbatim)
     return OpaqueType(

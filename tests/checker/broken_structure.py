@@ -44,6 +44,8 @@ for domain, label in (("", "ai.onnx"), ("ai.onnx.ml", "ai.onnx.ml"), ("own", "ow
     for number, rule in (
         (0, "opset-version-invalid"),
         (-1, "opset-version-invalid"),
+        (-(2**31), "opset-version-invalid"),
+        (-(2**31) - 1, "opset-version-range"),
         (2**31, "opset-version-range"),
         (-(2**40), "opset-version-range"),
     ):

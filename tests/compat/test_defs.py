@@ -223,6 +223,39 @@ def test_registering_twice(tmp_path: Any) -> None:
     assert_same(lambda o, _: list(_registered(o, twice=True)), tmp_path)
 
 
+def _accepted(o: Any, option: str, least: int) -> list[bool]:
+    """Whether nodes of 0, 1, 2 inputs pass where a schema has one formal input."""
+    options = o.defs.OpSchema.FormalParameterOption
+    make = o.defs.OpSchema.FormalParameter
+    taken = make("x", "tensor(float)", param_option=getattr(options, option), min_arity=least)
+    schema = o.defs.OpSchema(
+        "Taking", "test.taking", 1, inputs=[taken], outputs=[make("y", "tensor(float)")]
+    )
+    o.defs.register_schema(schema)
+    opsets = [o.helper.make_opsetid("", 21), o.helper.make_opsetid("test.taking", 1)]
+    accepted = []
+    try:
+        for names in ([], ["a"], ["a", "b"]):
+            values = [o.helper.make_tensor_value_info(name, 1, [1]) for name in (*names, "y")]
+            node = o.helper.make_node("Taking", names, ["y"], domain="test.taking")
+            graph = o.helper.make_graph([node], "g", values[:-1], values[-1:])
+            model = o.helper.make_model(graph, opset_imports=opsets, ir_version=10)
+            try:
+                o.checker.check_model(model)
+                accepted.append(True)
+            except o.checker.ValidationError:
+                accepted.append(False)
+    finally:
+        o.defs.deregister_schema("Taking", 1, "test.taking")
+    return accepted
+
+
+@pytest.mark.parametrize("option", ["Single", "Optional", "Variadic"])
+@pytest.mark.parametrize("least", [0, 1])
+def test_how_many_inputs_a_schema_takes(option: str, least: int, tmp_path: Any) -> None:
+    assert_same(lambda o, _: _accepted(o, option, least), tmp_path)
+
+
 def test_removing_what_is_not_there(tmp_path: Any) -> None:
     assert_same(lambda o, _: o.defs.deregister_schema("Relu", 2, ""), tmp_path)
 

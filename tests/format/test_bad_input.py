@@ -71,6 +71,68 @@ def test_the_place_is_named() -> None:
     assert "graph.node[1]" in str(caught.value) and "claims 127 bytes" in str(caught.value)
 
 
+MESSAGES = {
+    "model": (), "operator set": (8,), "metadata": (14,), "configuration": (26,), "graph": (7,),
+    "input": (7, 11), "output": (7, 12), "value": (7, 13), "metadata of a value": (7, 11, 4),
+    "type": (7, 11, 2), "tensor type": (7, 11, 2, 1), "shape": (7, 11, 2, 1, 2),
+    "dimension": (7, 11, 2, 1, 2, 1), "sequence": (7, 11, 2, 4), "its element": (7, 11, 2, 4, 1),
+    "map": (7, 11, 2, 5), "its value": (7, 11, 2, 5, 2), "opaque": (7, 11, 2, 7),
+    "sparse type": (7, 11, 2, 8), "optional": (7, 11, 2, 9), "tensor": (7, 5),
+    "segment": (7, 5, 3), "external data": (7, 5, 13), "sparse tensor": (7, 15),
+    "its values": (7, 15, 1), "quantization": (7, 14), "its entry": (7, 14, 2), "node": (7, 1),
+    "device": (7, 1, 10), "attribute": (7, 1, 5), "tensor of an attribute": (7, 1, 5, 5),
+    "tensors of an attribute": (7, 1, 5, 10), "type of an attribute": (7, 1, 5, 14),
+    "sparse attribute": (7, 1, 5, 22), "subgraph": (7, 1, 5, 6), "node inside": (7, 1, 5, 6, 1),
+    "subgraphs": (7, 1, 5, 11), "function": (25,), "node of a function": (25, 7),
+    "operator set of a function": (25, 9), "default": (25, 11), "value of a function": (25, 12),
+    "training": (20,), "training graph": (20, 1), "binding": (20, 3),
+}  # fmt: skip
+"""Numbers of the fields that lead to a message of each kind."""
+KEPT = {"segment", "operator set", "operator set of a function", "quantization"}
+"""Messages that are written back as they are where they are not understood."""
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+@pytest.mark.parametrize(
+    ("broken", "after"), [(b"\x0f", 0), (b"\x0a\x7fabc", 0), (b"\x08", 1), (b"\xd5\x3e123", 0)]
+)
+def test_the_byte_is_named(message: str, broken: bytes, after: int) -> None:
+    unknown = field(1000, b"ab")
+    for pad in (b"", unknown, field(1001, bytes(1 << 14))):
+        whole = pad + broken
+        for number in reversed(MESSAGES[message]):
+            whole = unknown + field(number, whole)
+        place = 2 + len(whole) - len(broken) + after
+        with pytest.raises(FormatError, match=rf"at byte {place}\b"):
+            load(b"\x08\x08" + whole)
+
+
+@pytest.mark.parametrize("message", sorted(MESSAGES.keys() - KEPT))
+def test_the_byte_of_a_known_field_of_the_wrong_wire_type_is_named(message: str) -> None:
+    unknown = field(1000, b"ab")
+    for pad in (b"", unknown):
+        whole = pad + b"\x0d1234"
+        for number in reversed(MESSAGES[message]):
+            whole = unknown + field(number, whole)
+        with pytest.raises(FormatError, match=rf"wire type 5 \(at byte {len(whole) - 3}\b"):
+            load(b"\x08\x08" + whole)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (7, 11, 1), (7, 11, 2, 6), (7, 11, 2, 1, 2, 1, 2), (7, 11, 2, 1, 2, 1, 3), (7, 11, 2, 7, 1),
+        (7, 11, 2, 4, 1, 6), (7, 5, 8), (14, 1), (14, 2), (7, 5, 13, 1), (25, 1),
+    ],
+)  # fmt: skip
+def test_the_byte_that_is_not_text_is_named(numbers: tuple[int, ...]) -> None:
+    whole = b"ab\xff"
+    for number in reversed(numbers):
+        whole = field(1000, b"ab") + field(number, whole)
+    with pytest.raises(FormatError, match=rf"not UTF-8 text \(at byte {1 + len(whole)},"):
+        load(b"\x08\x08" + whole)
+
+
 @pytest.mark.parametrize(
     ("broken", "message"),
     [

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 
 from sardonyx.errors import TextError
@@ -74,6 +76,15 @@ CASES: list[tuple[Parse, str, int, str, str]] = [
     (parse_graph, "g () => () <float[] w = {1}> {}", 25, "known rank", "'{'"),
     (parse_graph, "g () => () <seq(float) w = {1}> {}", 28, "fits the type", "'{'"),
     (parse_graph, "g () => () <int8[1] w = {4294967296}> {}", 26, "32 bits", "'4294967296'"),
+    (parse_graph, f"g () => () <int64[2] w = {{0, {2**63}}}> {{}}", 30, "that fits", f"'{2**63}'"),
+    (parse_graph, "g () => () <int64[1] w = {9223372036854775809}> {}", 27, "that fits",
+     "'9223372036854775809'"),
+    (parse_graph, f"g () => () <int64[2] w = {{0, {-2**63 - 1}}}> {{}}", 30, "fits", "'-'"),
+    (parse_graph, f"g () => () <uint64[1] w = {{{2**64}}}> {{}}", 28, "that fits", f"'{2**64}'"),
+    (parse_graph, f"g () => () <int32[1] w = {{{2**31}}}> {{}}", 27, "32 bits", f"'{2**31}'"),
+    (parse_graph, f"g () => () <int32[1] w = {{{-2**31 - 1}}}> {{}}", 27, "32 bits", "'-'"),
+    (parse_node, f"y = A <a = [0, {2**63}]> ()", 16, "that fits", f"'{2**63}'"),
+    (parse_node, f"y = A <a = [0, {-2**63 - 1}]> ()", 16, "that fits", "'-'"),
     (parse_graph, "g () => () <int64[1] w = {a}> {}", 27, "a number", "'a'"),
     (parse_graph, "g () => () <uint64[1] w = {-1}> {}", 28, "that fits", "'-'"),
     (parse_graph, "g () => () <string[1] w = {1}> {}", 28, "a string element", "'1'"),
@@ -114,6 +125,14 @@ def test_errors(parse: Parse, text: str, column: int, expected: str, found: str)
     assert vars(error)["found"] == found
     assert f"found {found} (at {error.where}); " in str(error)
     assert re.search(r"\n    .*\n    *\^$", str(error)), "an excerpt with a caret"
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64", "uint32", "uint64"])
+def test_the_largest_and_smallest_integers(kind: str) -> None:
+    limits = np.iinfo(kind)
+    text = f"g () => () <{kind}[3] w = {{{limits.min}, 1, {limits.max}}}> {{}}"
+    (tensor,) = parse_graph(text).initializer
+    assert onnx.numpy_helper.to_array(tensor).tolist() == [limits.min, 1, limits.max]
 
 
 def test_long_lines_are_cut_around_the_place() -> None:

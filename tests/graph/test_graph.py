@@ -253,6 +253,30 @@ def test_clone_shares_no_mutable_part() -> None:
     assert graph.initializers[0].tensor.shape == (2,)
 
 
+def test_clone_copies_the_tensors_of_attributes() -> None:
+    def tensor() -> Tensor:
+        return Tensor(np.zeros(2, np.float32), "w")
+
+    def sparse() -> SparseTensor:
+        return SparseTensor(Tensor(np.array([5.0]), "s"), Tensor(np.array([1])), (3,))
+
+    graph = Graph("g")
+    given = {"one": tensor(), "several": [tensor(), tensor()], "sparse": sparse(),
+             "some": [sparse()]}  # fmt: skip
+    node = graph.add("Own", [], ["y"], given)
+    node.set_attribute("nothing", Attribute.refer("nothing", AttributeType.TENSOR, "other"))
+    twin = clone_graph(graph).nodes[0]
+    assert twin.attributes["nothing"].value is None
+    assert twin.attributes["one"].value is not node.attributes["one"].value
+    assert twin.attributes["sparse"].value is not node.attributes["sparse"].value
+    twin.attributes["one"].value.set(np.ones(3))
+    twin.attributes["several"].value[1].set(np.ones(4))
+    assert node.attributes["one"].value.shape == (2,)
+    assert [item.shape for item in node.attributes["several"].value] == [(2,), (2,)]
+    assert twin.attributes["sparse"].value.numpy().tolist() == [0, 5, 0]
+    assert twin.attributes["some"].value[0] is not node.attributes["some"].value[0]
+
+
 def test_clone_model_keeps_everything() -> None:
     model = Model(chain("A"), Opsets({"": 20, "x": 1}, unnamed=True), 9)
     model.producer_name, model.metadata = "me", {"a": "b"}

@@ -9,6 +9,7 @@ from sardonyx.format.load import load_tensor
 from sardonyx.format.storage import NoData
 from sardonyx.format.write import write_tensor
 from sardonyx.graph import SparseTensor, Tensor
+from sardonyx.graph.tensor import require_array
 
 TYPES = [kind for kind in DataType if kind != DataType.UNDEFINED]
 
@@ -75,6 +76,37 @@ def test_sizes_that_make_no_sense(shape: tuple[int, ...], message: str) -> None:
     tensor = Tensor.stored("t", shape, DataType.FLOAT, NoData())
     with pytest.raises(TensorError, match=message):
         tensor.numpy()
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"), [((), 1), ((0,), 0), ((2, 3), 6), ((2**31, 2**31), 2**62), ((2**62,), 2**62)]
+)
+def test_sizes_up_to_the_largest(shape: tuple[int, ...], size: int) -> None:
+    assert Tensor.stored("t", shape, DataType.FLOAT, NoData()).size == size
+
+
+@pytest.mark.parametrize("shape", [(2**62 + 1,), (2**31, 2**31 + 1), (2**63,), (3, 2**61)])
+def test_sizes_beyond_the_largest(shape: tuple[int, ...]) -> None:
+    with pytest.raises(TensorError, match="claims"):
+        _ = Tensor.stored("t", shape, DataType.FLOAT, NoData()).size
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((1,) * 64, None),
+        ((1,) * 65, "65 dimensions"),
+        ((0, 2**58), None),
+        ((0, 2**58 + 1), "empty, but too large"),
+        ((2**58 + 1,), None),
+    ],
+)
+def test_shapes_that_arrays_have(shape: tuple[int, ...], message: str | None) -> None:
+    if message is None:
+        require_array("t", shape)
+        return
+    with pytest.raises(TensorError, match=message):
+        require_array("t", shape)
 
 
 def test_unknown_and_undefined_types() -> None:

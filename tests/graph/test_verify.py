@@ -66,6 +66,15 @@ def _invent_use(model: Model) -> None:
     model.graph.inputs[0].uses[(model.graph.node("neg"), 5)] = None
 
 
+def _invent_use_behind_the_last(model: Model) -> None:
+    node = model.graph.node("neg")
+    model.graph.inputs[0].uses[(node, len(node.inputs))] = None
+
+
+def _invent_output_use_behind_the_last(model: Model) -> None:
+    model.graph.inputs[0].uses[(model.graph, len(model.graph.outputs))] = None
+
+
 def _invent_output_use(model: Model) -> None:
     model.graph.inputs[0].uses[(model.graph, 0)] = None
 
@@ -166,6 +175,8 @@ BREAKS: tuple[tuple[Callable[[Model], None], str], ...] = (
     (_forget_use, "input 0 of node 'neg' (Neg), 'x', does not know of that use"),
     (_forget_output_use, "output 0 of graph 'g', 'y', does not know of that use"),
     (_invent_use, "'x' lists a use by node 'neg' (Neg) at 5 that is not there"),
+    (_invent_use_behind_the_last, "'x' lists a use by node 'neg' (Neg) at 1 that is not there"),
+    (_invent_output_use_behind_the_last, "'x' lists a use by graph 'g' at 1 that is not there"),
     (_invent_output_use, "'x' lists a use by graph 'g' at 0 that is not there"),
     (_dead_user, "'x' is used by node of 'dead' (Relu), which is in no graph here"),
     (_lose_producer, "output 0 of node 'neg' (Neg) says that nothing makes it"),

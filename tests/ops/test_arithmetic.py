@@ -14,6 +14,7 @@ from sardonyx.errors import ConversionError, InferenceError
 from sardonyx.ops.catalog import standard
 from sardonyx.ops.convert import convert_opset
 from sardonyx.ops.fact import Fact, tensor
+from tests.ops.direct import text_model
 from tests.ops.one_node import (
     inferred,
     load,
@@ -113,6 +114,33 @@ def test_mod_of_floats_before_opset_28() -> None:
     integers = {name: item.astype(np.int64) for name, item in inputs.items()}
     content = one_node("Mod", integers, ["y"], 28)
     same(run_converted(content, integers, 13), run_here(content, integers))
+
+
+@pytest.mark.parametrize(
+    ("kind", "fmod", "expected"),
+    [("float32", 0, 1), ("float32", 1, 1), ("float16", 0, 1), ("int32", 0, 0), ("int32", 1, 1)],
+)
+def test_floats_say_fmod_before_opset_28(kind: str, fmod: int, expected: int) -> None:
+    inputs = {"a": np.array([5, -5], kind), "b": np.array([3, 3], kind)}
+    lower = convert_opset(load(one_node("Mod", inputs, ["y"], 28, fmod=fmod)), 27)
+    assert lower.graph is not None
+    (found,) = [node for node in lower.graph.nodes if node.op_type == "Mod"]
+    assert found.attribute("fmod", 0) == expected
+    assert (len(lower.graph.nodes) > 1) == (kind != "int32" and not fmod)
+
+
+def test_a_remainder_of_an_unknown_type_is_not_converted() -> None:
+    with pytest.raises(ConversionError, match="the type is not known"):
+        convert_opset(text_model("g (a, b) => (y) { y = Mod(a, b) }", 28), 27)
+    lower = convert_opset(text_model("g (a, b) => (y) { y = Mod<fmod=1>(a, b) }", 28), 27)
+    assert lower.graph is not None and len(lower.graph.nodes) == 1
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_remainders_of_every_sign(dtype: str) -> None:
+    a, b = np.array([7, -7, 7, -7, 6, -6, 0], dtype), np.array([3, 3, -3, -3, 3, -3, -3], dtype)
+    assert here("Mod", a, b).tolist() == [1, 2, -2, -1, 0, 0, 0]
+    assert here("Mod", a, b, fmod=1).tolist() == [1, -1, 1, -1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("base", ["int32", "int64", "float32", "float64", "float16"])

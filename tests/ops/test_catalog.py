@@ -5,6 +5,8 @@ import subprocess
 import sys
 from importlib import import_module
 
+import onnx
+
 import sardonyx.ops
 from sardonyx.ops.catalog import OPERATORS, of_domains, standard
 from sardonyx.ops.operator import Operator
@@ -60,3 +62,18 @@ print(*sorted(name for name in sys.modules if name.startswith("sardonyx.ops.ms_"
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.split() == []
+
+
+def test_deprecated_versions_are_those_of_onnx() -> None:
+    expected = {
+        (schema.domain, schema.name, schema.since_version)
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if schema.deprecated
+    }
+    found = {
+        (domain, name, signature.since)
+        for (domain, name), operator in standard().items()
+        for signature in operator.versions()
+        if signature.deprecated and domain in ("", "ai.onnx.ml")
+    }
+    assert found == expected and len(found) > 2

@@ -182,6 +182,13 @@ def test_conv_transpose_inference():
     assert ConvTranspose.infer(x, w, None, **padded).shape == (n, 4, 3 * h)
     assert ConvTranspose.infer(x, w, None, **SPREAD | {"output_shape": (9,)}).shape == (n, 4, 9)
     assert ConvTranspose.infer(x, unknown(3), None, **SPREAD).shape == (n, None, None)
+    assert ConvTranspose.infer(x, unknown(None), None, **SPREAD).shape == (n, None, None)
+    assert ConvTranspose.infer(unknown(None), w, None, **SPREAD).shape == (None, 4, None)
+    assert ConvTranspose.infer(unknown(None), unknown(None), None, **SPREAD).shape is None
+    sized = SPREAD | {"kernel_shape": (3,)}
+    assert ConvTranspose.infer(x, unknown(None), None, **sized).shape == (n, None, h + 2)
+    with pytest.raises(InferenceError, match="kernel_shape is"):
+        ConvTranspose.infer(x, w, None, **SPREAD | {"kernel_shape": (2,)})
     with pytest.raises(InferenceError):
         ConvTranspose.infer(x, tensor(None, (4, 4, 3)), None, **SPREAD)
 
@@ -238,3 +245,13 @@ def test_causal_convolution_inference():
         CausalConvWithState.infer(x, weight, None, tensor(None, (n, 3, 2)), activation="none")
     with pytest.raises(InferenceError):
         CausalConvWithState.infer(x, tensor(None, (4, 1, 2)), activation="none")
+
+
+@pytest.mark.parametrize("operator", [Conv, ConvTranspose])
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_an_image_has_at_least_three_axes(operator, rank):
+    steps = SPREAD if operator is ConvTranspose else PLAIN
+    for x, w in ((unknown(rank), unknown(None)), (unknown(None), unknown(rank))):
+        with pytest.raises(InferenceError, match="an image needs a batch, channels and spatial"):
+            operator.infer(x, w, None, **steps)
+    assert operator.infer(unknown(3), unknown(None), None, **steps).shape == (None,) * 3

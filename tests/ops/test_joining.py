@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError, SardonyxError
 from sardonyx.ops.convert import convert_opset
+from sardonyx.ops.fact import of_array, tensor
+from sardonyx.ops.joining import Concat
 from tests.ops.direct import inferred, run, run_text, text_model
 from tests.ops.one_node import load, one_node, run_converted, run_here, run_model, run_there, same
 
@@ -160,3 +163,21 @@ def test_other_parts_than_outputs_are_refused_at_once(count: int) -> None:
         run_text(text, {"x": np.ones(6, np.float32)})
     with pytest.raises(SardonyxError, match=message):
         convert_opset(text_model(text), 17)
+
+
+@pytest.mark.parametrize(("count", "known"), [(512, True), (513, False)])
+def test_joined_constants_are_followed_up_to_a_size(count: int, known: bool) -> None:
+    piece = of_array(np.arange(count))
+    fact = Concat.infer(piece, piece, axis=0)
+    assert (fact.value is not None) == known and fact.shape == (2 * count,)
+
+
+def test_joined_sizes_are_known_in_part() -> None:
+    vector = tensor(DataType.INT64, (2,))
+    one, other = of_array(np.int64([3])), tensor(DataType.INT64, (1,))
+    assert Concat.infer(other, vector, axis=0).value is None
+    assert Concat.infer(one, of_array(np.int64([4])), axis=0).value.tolist() == [3, 4]
+    partly = Concat.infer(one, other, axis=0).sizes()
+    assert partly is not None and partly[0] == 3 and len(partly) == 2
+    floats = of_array(np.float32([3]))
+    assert Concat.infer(floats, tensor(DataType.FLOAT, (1,)), axis=0).value is None

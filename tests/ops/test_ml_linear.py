@@ -6,6 +6,7 @@ import pytest
 import sardonyx as sx
 from sardonyx.errors import InferenceError, SardonyxError
 from sardonyx.ops.ml_linear import LinearClassifier
+from sardonyx.ops.ml_scores import transform
 from tests.ops.one_node import inferred, one_node, run_here, run_there, same
 
 TRANSFORMS = ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT"]
@@ -149,3 +150,18 @@ def test_classes_without_labels_are_refused() -> None:
              "classlabels_ints": (), "classlabels_strings": None}  # fmt: skip
     with pytest.raises(sx.EvaluationError, match="0 labels for 2 classes"):
         LinearClassifier.reference(np.ones((1, 2), np.float32), **given, post_transform="NONE")
+
+
+def test_scores_that_count_as_nothing():
+    """At most 1e-7 is nothing for SOFTMAX_ZERO, more takes part."""
+    x = np.float32([[1e-7, 1, -1e-7, 0], [2e-7, 1, -2e-7, 0], [0, 0, 0, 0], [-1, -2, 0, 3]])
+    found = transform(x, "SOFTMAX_ZERO")
+    assert (found != 0).tolist() == [
+        [False, True, False, False],
+        [True, True, True, False],
+        [False] * 4,
+        [True, True, False, True],
+    ]
+    np.testing.assert_allclose(found.sum(1), [1, 1, 0, 1], rtol=1e-6)
+    third = np.exp(np.float64([-4, -5, 0]))
+    np.testing.assert_allclose(found[3][[0, 1, 3]], third / third.sum(), rtol=1e-6)

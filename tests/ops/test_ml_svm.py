@@ -97,6 +97,15 @@ def test_regressor(kernel):
     agree("SVMRegressor", table(), ["Y"], kernel_type=kernel, **linear)
 
 
+def test_what_a_score_of_nothing_means():
+    x = np.float32([[-1, 0, 0], [0, 0, 0], [1e-6, 0, 0]])
+    given = {"coefficients": [1.0, 0.0, 0.0], "rho": [0.0], "kernel_type": "LINEAR"}
+    given["kernel_params"] = [0.0, 0.0, 0.0]
+    content = model("SVMRegressor", x, ["Y"], one_class=1, **given)
+    assert run_here(content, {"X": x})[0].tolist() == [[-1], [-1], [1]]
+    agree("SVMRegressor", x, ["Y"], one_class=1, **given)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.int32, np.int64])
 def test_input_types_and_vectors(dtype):
     x = (table() * 2).astype(dtype)

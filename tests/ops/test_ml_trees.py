@@ -299,6 +299,10 @@ def test_tree_ensemble_as_regressor(dtype):
     x = np.round(table(draw).astype(np.float64) * 2).astype(dtype)
     content = model("TreeEnsemble", x, ["Y"], version=5, post_transform=1, **given)
     expected = run_here(content, {"X": x})
+    lower = convert_opset(load(content), 4, "ai.onnx.ml")
+    casts = [] if dtype == np.float32 else ["Cast"]
+    names = [node.op_type for node in lower.graph.nodes if node.op_type != "Constant"]
+    assert names == [*casts, "TreeEnsembleRegressor", *casts]
     for version in (4, 2):
         same(run_converted(content, {"X": x}, version, "ai.onnx.ml"), expected)
     double = model("TreeEnsemble", x.astype(np.float64), ["Y"], version=5,
@@ -362,6 +366,21 @@ def test_wrong_models_are_refused():
     refuse("MEDIAN", aggregate_function="MEDIAN")
     refuse("SOFTER", post_transform="SOFTER")
     refuse("two nodes of one number", nodes_nodeids=[0] * count)
+    refuse("name no node", target_nodeids=[999] * len(given["target_nodeids"]))
+    refuse(r"not in \[0, 2\)", target_ids=[-1] * len(given["target_ids"]))
+    refuse(r"not in \[0, 2\)", target_ids=[2] * len(given["target_ids"]))
+
+
+def test_a_tree_of_one_leaf():
+    x = np.zeros((3, 1), np.float32)
+    given = {
+        "nodes_treeids": [0], "nodes_nodeids": [0], "nodes_modes": ["LEAF"],
+        "nodes_featureids": [0], "nodes_values": [0.0], "nodes_truenodeids": [0],
+        "nodes_falsenodeids": [0], "target_treeids": [0], "target_nodeids": [0],
+        "target_ids": [0], "target_weights": [2.5],
+    }  # fmt: skip
+    content = model("TreeEnsembleRegressor", x, ["Y"], n_targets=1, **given)
+    assert run_here(content, {"X": x})[0].tolist() == [[2.5]] * 3
 
 
 @pytest.mark.parametrize("name", ["aggregate_function", "post_transform"])

@@ -115,6 +115,32 @@ def test_beams_find_their_past_in_other_rows(draw):
     check("DecoderMaskedMultiHeadAttention", beams(draw, mask=False), attributes, 3)
 
 
+@pytest.mark.parametrize("mask", [False, True])
+def test_beams_of_either_operator_are_the_same(draw, mask):
+    query, key, value, masked, _, *past, length, width, indirection = beams(draw, mask=mask)
+    own = [query, key, value, None, masked, None, *past, length, indirection]
+    found = run_here("MultiHeadAttention", own, {"num_heads": HEADS}, 3)
+    other = [query, key, value, masked, None, *past, length, width, indirection]
+    attributes = {"num_heads": HEADS, "past_present_share_buffer": 1}
+    expected = run_here("DecoderMaskedMultiHeadAttention", other, attributes, 3)
+    for left, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-6)
+
+
+def test_a_shared_buffer_without_beams(draw):
+    query, key, value, _, _, *past, length, _, _ = beams(draw, mask=False)
+    attributes = {"num_heads": HEADS}
+    shared = [query, key, value, None, None, None, *past, length]
+    output, keys, values = run_here("MultiHeadAttention", shared, attributes, 3)
+    apart = [query, key, value, None, None, None, *(part[:, :, :4] for part in past)]
+    expected, more, others = run_here("MultiHeadAttention", apart, attributes, 3)
+    np.testing.assert_allclose(output, expected, rtol=1e-6)
+    np.testing.assert_array_equal(keys[:, :, :5], more)
+    np.testing.assert_array_equal(values[:, :, :5], others)
+    np.testing.assert_array_equal(keys[:, :, 5:], past[0][:, :, 5:])
+    np.testing.assert_array_equal(values[:, :, 5:], past[1][:, :, 5:])
+
+
 def test_beams_need_an_indirection(draw):
     inputs = beams(draw, mask=True)[:-1]
     attributes = {"num_heads": HEADS, "past_present_share_buffer": 1}

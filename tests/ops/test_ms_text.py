@@ -5,6 +5,7 @@ import pytest
 
 from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.ops.infer import infer_facts
+from sardonyx.ops.ms_text import block_repeats
 from tests.ops.contrib_case import Draw, check, node_model, read, run_here, run_there
 
 
@@ -87,6 +88,25 @@ def test_murmur_hash(x, attributes):
 def test_repeated_n_grams_are_ruled_out(draw, size):
     tokens = draw.whole(0, 3, 2, 9, dtype=np.int64)
     check("NGramRepeatBlock", [tokens, draw.floats(2, 5)], {"ngram_size": size})
+
+
+@pytest.mark.parametrize(
+    ("tokens", "size", "ruled_out"),
+    [
+        ([2, 2, 2], 4, []),
+        ([2, 2, 2], 3, [2]),
+        ([2, 2, 1], 3, []),
+        ([1, 2, 1], 2, [2]),
+        ([1, 2, 1], 1, [1, 2]),
+        ([2], 1, [2]),
+        ([2], 2, []),
+    ],
+)
+def test_n_grams_as_long_as_the_tokens(tokens, size, ruled_out):
+    inputs = [np.int64([tokens]), np.zeros((1, 4), np.float32)]
+    check("NGramRepeatBlock", inputs, {"ngram_size": size})
+    scores = block_repeats(*inputs, size)
+    assert np.flatnonzero(np.isneginf(scores[0])).tolist() == ruled_out
 
 
 WORDS = np.array([[1, 2, 3, 4, 0], [5, 0, 0, 0, 0], [1, 2, 0, 3, 4], [6, 5, 4, 3, 2]], np.int32)

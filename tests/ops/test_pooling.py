@@ -283,6 +283,50 @@ def test_max_unpool_inference_and_bad_indices():
     wanted = of_array(np.array([1, 3, 9]))
     assert MaxUnpool.infer(x, x, wanted, **run).shape == (1, 3, 9)
     assert MaxUnpool.infer(unknown(None), x, **run).shape == (None, None, None)
+    assert MaxUnpool.infer(x, unknown(None), **run).shape == (n, 3, 2 * h)
+    with pytest.raises(InferenceError, match="do not fit"):
+        MaxUnpool.infer(x, unknown(4), **run)
     inputs = {"X": np.ones((1, 1, 1), np.float32), "I": np.full((1, 1, 1), 99)}
     with pytest.raises(SardonyxError, match="outside of the 2 elements"):
         run_here(one_node("MaxUnpool", inputs, ["Y"], kernel_shape=[2], strides=[2]), inputs)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "attributes", "expected"),
+    [
+        ((4,), {}, (5,)),
+        ((4,), {"strides": (2,)}, (8,)),
+        ((4,), {"pads": (1, 0)}, (4,)),
+        ((4,), {"pads": (0, 1)}, (4,)),
+        ((4,), {"strides": (2,), "pads": (1, 1)}, (6,)),
+        ((4,), {"strides": (3,), "pads": (2, 1), "kernel_shape": (4,)}, (10,)),
+        ((1, 5), {"strides": (2, 1), "pads": (0, 1, 1, 2), "kernel_shape": (3, 2)}, (2, 3)),
+    ],
+)
+def test_max_unpool_sizes_with_pads(sizes, attributes, expected):
+    given = {"kernel_shape": (2,), "pads": None, "strides": None} | attributes
+    x = tensor(DataType.FLOAT, (2, 3, *sizes))
+    assert MaxUnpool.infer(x, x, **given).shape == (2, 3, *expected)
+    inputs = {"X": np.ones((2, 3, *sizes), np.float32), "I": np.zeros((2, 3, *sizes), np.int64)}
+    attributes = {name: list(item) for name, item in given.items() if item is not None}
+    (result,) = run_here(one_node("MaxUnpool", inputs, ["Y"], **attributes), inputs)
+    assert result.shape == (2, 3, *expected)
+
+
+@pytest.mark.parametrize(("index", "fits"), [(-1, False), (0, True), (1, True), (2, False)])
+def test_max_unpool_takes_indices_of_its_elements(index, fits):
+    inputs = {"X": np.ones((1, 1, 1), np.float32), "I": np.full((1, 1, 1), index)}
+    content = one_node("MaxUnpool", inputs, ["Y"], kernel_shape=[2], strides=[2])
+    if fits:
+        assert run_here(content, inputs)[0].reshape(-1)[index] == 1
+    else:
+        with pytest.raises(SardonyxError, match="outside of the 2 elements"):
+            run_here(content, inputs)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_an_image_has_at_least_three_axes(rank):
+    steps = {"kernel_shape": (2,), "pads": None, "strides": None}
+    with pytest.raises(InferenceError, match="an image needs a batch, channels and spatial"):
+        MaxUnpool.infer(unknown(rank), unknown(None), **steps)
+    assert MaxUnpool.infer(unknown(3), unknown(None), **steps).shape == (None,) * 3

@@ -109,3 +109,94 @@ def test_no_pattern_takes_exponential_time(pattern: str) -> None:
     begin = time.perf_counter()
     full_match(pattern, "a" * 400)
     assert time.perf_counter() - begin < 5
+
+
+CLASSES = {
+    r"\d": "0-9", r"\s": r"\t\n\f\r ", r"\w": "0-9A-Za-z_", "[[:alnum:]]": "0-9A-Za-z",
+    "[[:alpha:]]": "A-Za-z", "[[:ascii:]]": r"\x00-\x7f", "[[:blank:]]": r"\t ",
+    "[[:cntrl:]]": r"\x00-\x1f\x7f", "[[:digit:]]": "0-9", "[[:graph:]]": "!-~",
+    "[[:lower:]]": "a-z", "[[:print:]]": " -~", "[[:punct:]]": "!-/:-@[-`{-~",
+    "[[:space:]]": r"\t\n\v\f\r ", "[[:upper:]]": "A-Z", "[[:word:]]": "0-9A-Za-z_",
+    "[[:xdigit:]]": "0-9A-Fa-f", "[b-y]": "b-y", "[^b-y]": "^b-y", r"[\x41-\x5a]": "A-Z",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("written", CLASSES)
+def test_every_letter_of_a_class(written: str) -> None:
+    expected = re.compile(f"[{CLASSES[written].replace('[-`', chr(92) + '[-`')}]")
+    for letter in [*map(chr, range(256)), "\u0660", "\uff10", "\u212a"]:
+        found = expected.fullmatch(letter) is not None
+        assert full_match(written, letter) == found, (written, letter)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("a{1000}", "a" * 1000, True),
+        ("a{999,1000}", "a" * 998, False),
+        ("a{0,0}", "", True),
+        ("a{0}", "a", False),
+        ("a{2,2}", "aa", True),
+        ("a{0002}", "aa", True),
+        ("[a-a]", "a", True),
+        (r"\x{10ffff}", "\U0010ffff", True),
+        ("(" * 1000 + "a" + ")" * 1000, "a", True),
+        ("(?:a{1000}){46}", "a", False),
+        (r"\p{Any}", "a", True),
+        (r"\PL", "1", True),
+        (r"\p{^L}", "a", False),
+        (r"\P{^L}", "a", True),
+        ("[^^]", "^", False),
+        ("[a^]", "^", True),
+        (r"[\]]", "]", True),
+        ("[[:^alpha:]]", "a", False),
+        ("(?i)[^b]", "B", False),
+        ("(?i)[[:upper:]]", "a", True),
+        ("(?i-s:A.)", "a\n", False),
+        ("(?s)(?-s:.)", "\n", False),
+        ("((?i)a)b", "AB", False),
+        ("((?i)a)b", "Ab", True),
+    ],
+)
+def test_the_limits_of_patterns(pattern: str, text: str, expected: bool) -> None:
+    assert full_match(pattern, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("a{1001}", "out of bounds"),
+        ("a{0,1001}", "out of bounds"),
+        ("a{2,1}", "out of bounds"),
+        ("a{10000}", "out of bounds"),
+        ("a{1,10000}", "out of bounds"),
+        ("[b-a]", "ends before it begins"),
+        (r"[a-\d]", "has no end"),
+        (r"\x{110000}", "there is no character 110000"),
+        ("(" * 1001 + "a" + ")" * 1001, "more than 1000 groups"),
+        ("(?:a{1000}){47}", "more than 50000 steps"),
+        ("(a", "not closed"),
+        ("a)", "not opened"),
+        ("+", "nothing for '\\+' to repeat"),
+        ("(|*)", "nothing for '\\*' to repeat"),
+        ("a+*", "a repetition is repeated"),
+        ("a+{2}", "a repetition is repeated"),
+        (r"\p{Lxyz}", "'Lxyz' is not known"),
+        (r"\p{Q}", "'Q' is not known"),
+        (r"\pX", "'X' is not known"),
+        (r"\q", "is not known"),
+        (r"\é", "is not known"),
+        ("[", "ends too early"),
+        ("(?i", "no plain, named or flag group"),
+    ],
+)
+def test_what_is_wrong_with_a_pattern(pattern: str, message: str) -> None:
+    with pytest.raises(EvaluationError, match=message):
+        full_match(pattern, "a")
+
+
+@pytest.mark.parametrize(("size", "cut"), [(100, False), (101, True)])
+def test_long_patterns_are_cut_in_messages(size: int, cut: bool) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        full_match("(".rjust(size, "a"), "")
+    assert ("..." in str(caught.value)) == cut

@@ -188,6 +188,13 @@ def test_resize_becomes_upsample() -> None:
         same(run_model(lower, {"x": X}), run_model(text_model(text, 13), {"x": X}))
     with pytest.raises(ConversionError, match="only 'asymmetric' and 'floor'"):
         convert_opset(text_model(text.replace("asymmetric", "half_pixel"), 13), 10)
+    sized = text.replace("float[4] {1, 1, 2, 1}", "int64[4] {1, 2, 10, 7}")
+    sized = sized.replace("(x, r, f)", "(x, r, r, f)")
+    assert convert_opset(text_model(sized, 13), 11).graph is not None
+    with pytest.raises(ConversionError, match="before opset 11"):
+        convert_opset(text_model(sized, 13), 10)
+    with pytest.raises(ConversionError, match="before opset 11"):
+        convert_opset(text_model(text.replace("Resize<", 'Resize<mode="cubic", '), 13), 10)
     symmetric = text_model(text.replace("asymmetric", "half_pixel_symmetric"), 19)
     lower = convert_opset(symmetric, 17)
     same(run_model(lower, {"x": X}), run_model(symmetric, {"x": X}))

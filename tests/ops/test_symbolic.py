@@ -8,7 +8,22 @@ import pytest
 from sardonyx.dims import maximum, symbol
 from sardonyx.dtypes import DataType
 from sardonyx.ops import symbolic
-from sardonyx.ops.fact import Fact, tensor
+from sardonyx.ops.fact import LARGEST_VALUE, Fact, of_array, tensor
+from sardonyx.ops.symbolic import (
+    equal,
+    exact_quotient,
+    follow,
+    larger,
+    less,
+    minus,
+    plus,
+    positive,
+    power,
+    quotient,
+    rest,
+    smaller,
+    times,
+)
 
 N, M = symbol("n"), symbol("m")
 
@@ -64,3 +79,83 @@ def test_reduce_along_axes() -> None:
     total = symbolic.reduce_known(values, (0,), symbolic.plus, keepdims=True)
     assert total.tolist() == [[N + 3, None]]
     assert symbolic.reduce_known(values[:, :1], (0, 1), symbolic.times, keepdims=False)[()] == N * 3
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "is_equal", "is_less"),
+    [
+        (2, 2, True, False),
+        (2, 3, False, True),
+        (3, 2, False, False),
+        (N, N, True, False),
+        (N, N + 1, False, True),
+        (N + 1, N, False, False),
+        (N, 0, None, False),
+        (0, N, None, None),
+        (0, N + 1, False, True),
+        (N + 1, 0, False, False),
+        (N, 3, None, None),
+        (N, M, None, None),
+        (N, N + M, None, None),
+        (N + M, N, None, False),
+        (1.5, 2, None, None),
+        (2, float("inf"), None, None),
+    ],
+)
+def test_comparisons(left: Any, right: Any, is_equal: Any, is_less: Any) -> None:
+    assert equal(left, right) is is_equal
+    assert less(left, right) is is_less
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent", "expected"),
+    [
+        (N, 0, 1),
+        (N, 1, N),
+        (N, 2, N * N),
+        (2, 8, 256),
+        (2, 9, None),
+        (2, -1, None),
+        (2, N, None),
+        (2, 1.5, None),
+        (1.5, 2, None),
+    ],
+)
+def test_powers(base: Any, exponent: Any, expected: Any) -> None:
+    assert power(base, exponent) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(1, True), (0, False), (-1, False), (N, True), (N + 1, True), (N - 1, False), (-N, False)],
+)
+def test_positive(size: Any, expected: bool) -> None:
+    assert positive(size) == expected
+
+
+def test_steps_on_sizes() -> None:
+    assert plus(N, 2) == N + 2 and minus(N, 2) == N - 2 and times(N, 2) == 2 * N
+    assert plus(N, 2.0) == N + 2 and plus(N, 2.5) is None and minus(0.5, N) is None
+    assert larger(2, 3) == 3 and smaller(2, 3) == 2
+    assert larger(N + 1, N) == N + 1 and smaller(N + 1, N) == N
+    assert quotient(7, 2) == 3 and quotient(7, 0) is None and quotient(7, -2) is None
+    assert rest(7, 2) == 1 and rest(7, 0) is None and rest(2 * N, N) == 0
+    assert exact_quotient(6, 2) == 3 and exact_quotient(7, 2) is None
+    assert exact_quotient(2 * N, 2) == N and exact_quotient(N, 2) is None
+
+
+@pytest.mark.parametrize(("count", "known"), [(LARGEST_VALUE, True), (LARGEST_VALUE + 1, False)])
+def test_follow_stops_at_a_size(count: int, known: bool) -> None:
+    row, one = tensor(DataType.INT64, (count,)), of_array(np.int64([2]))
+    many = Fact(None, DataType.INT64, (count,), np.arange(count))
+    assert (follow(row, np.add, None, many, one).value is not None) == known
+
+
+def test_follow_with_some_sizes_unknown() -> None:
+    pair = tensor(DataType.INT64, (2,))
+    partly = pair.with_value(np.array([N, None], object))
+    two = of_array(np.int64([2]))
+    assert follow(pair, np.add, plus, partly, two).sizes() == (N + 2, None)
+    assert follow(pair, np.add, None, partly, two).value is None
+    assert follow(pair, np.add, plus, pair, two).value is None
+    assert follow(tensor(None, (2,)), np.add, plus, partly, two).value is None
