@@ -24,7 +24,7 @@ from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain, stand
 from sardonyx.ops.convert import upgrade_model
 from sardonyx.ops.fact import Fact, of_array, require_sizes, tensor
 from sardonyx.ops.feeds import check_input
-from sardonyx.ops.operator import as_outputs, attribute_values, takes_context
+from sardonyx.ops.operator import as_outputs, hook_attributes, takes_context
 from sardonyx.ops.tolerate import unite_constants
 from sardonyx.record import once, record
 
@@ -166,7 +166,7 @@ class Evaluator:
                 lambda: {value.name: item for value, item in values.items() if value.name},
             )
         try:
-            attributes = attribute_values(node, operator.newest())
+            attributes = hook_attributes(node, operator)
             self._require_fit(node, operator, arguments, attributes)
             return as_outputs(hook(*arguments, **attributes, **extra))
         except SardonyxError as error:
