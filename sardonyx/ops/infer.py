@@ -463,6 +463,12 @@ class Inference:
             raise located from error
 
 
+class Derivation(Inference):
+    """Inference that believes of nodes' results only what it derives."""
+
+    trusting = False
+
+
 def _extent(graph: Graph) -> int:
     """About how much there is to look at in a graph."""
     return 1 + len(graph.nodes) + len(graph.inputs) + len(graph.outputs)

@@ -59,6 +59,12 @@ REFUSED: list[tuple[str, str, str, list[Feeds]]] = [
       {"x": _floats(1, 4, 0), "i": _list(1, 2), "k": _list(2, 2)},
       {"x": _floats(1, 4, 0), "i": _list(2**52, 2), "k": _list(2, 2)},
       {"x": _floats(1, 3, 1), "i": _list(2, 2), "k": _list(2, 2)}]),
+    ("float[a,b] x, int64[c,d] i, float[c,d] u", "float[e,f] y", "y = ScatterElements(x, i, u)",
+     [{"x": _floats(1, 1), "i": np.zeros((0, 2), np.int64), "u": _floats(0, 2)}]),
+    ("float[a,b,c,d] x, float[e,f,g,h] u, int64[k] w", "float[l,m,n,o] y",
+     "y = TensorScatter(x, u, w)",
+     [{"x": _floats(2, 1, 4, 5), "u": _floats(2, 1, 3, 5), "w": _list(0, 2)},
+      {"x": _floats(2, 1, 4, 5), "u": _floats(2, 1, 3, 5), "w": _list(0, -3)}]),
 ]  # fmt: skip
 
 
@@ -102,7 +108,40 @@ RUN: list[tuple[str, str, str, Feeds]] = [
      {"x": _floats(0), "p": _list(0, 0)}),
     ("float[a,b,c] x, int64[2] i, int64[2] k", "float[e,f,g,h] y", "y = Col2Im(x, i, k)",
      {"x": _floats(1, 4, 1), "i": _list(2, 2), "k": _list(2, 2)}),
+    ("float[a,b,c,d] x, float[e,f,g,h] u, int64[k] w", "float[l,m,n,o] y",
+     "y = TensorScatter(x, u, w)",
+     {"x": _floats(2, 0, 4, 5), "u": _floats(2, 0, 3, 5), "w": _list(0, 9)}),
+    ("float[a,b,c] x, int64[d,e,2] i", "float[h,f,g] y", "y = GatherND(x, i)",
+     {"x": _floats(2, 3, 0), "i": np.full((1, 1, 2), -(2**33))}),
+    ("float[a,b,c] x, int64[d,e,2] i, float[h,f,g] u", "float[k,l,m] y", "y = ScatterND(x, i, u)",
+     {"x": _floats(2, 3, 0), "i": np.full((1, 1, 2), 9), "u": _floats(1, 1, 0)}),
 ]  # fmt: skip
+
+
+_LOOP = """s, y = Loop<body = b (int64 i, bool c, float[n] a) => (bool d, float[n] e, float[k] z)
+    { d = Identity(c) e = Add(a, x) z = Concat<axis = 0>(e, x) }>(t, , x)"""
+_SCAN = """s, y = Scan<num_scan_inputs = 1, body = b (float[n] a, float[n] e) =>
+    (float[n] f, float[k] z) { f = Add(a, e) z = Concat<axis = 0>(f, e) }>(t, x)"""
+_UNTYPED = """s, a = Loop<body = b (i, c, a) => (d, e, z)
+    { d = Identity(c) e = Add(a, x) z = Identity(a) }>(t, , x) y = Abs(a)"""
+NO_ROUND: list[tuple[str, str, str, Feeds, tuple[int, ...]]] = [
+    ("int64 t, float[n] x", "float[m,k] y", _LOOP, {"t": np.int64(0), "x": NINE}, (0, 18)),
+    ("int64 t, float[n] x", "float[m,k] r", f"{_LOOP} r = Add(y, y)",
+     {"t": np.int64(-3), "x": NINE}, (0, 18)),
+    ("float[n] t, float[r,n] x", "float[m,k] y", _SCAN,
+     {"t": NINE, "x": _floats(0, 9)}, (0, 18)),
+    ("int64 t, float16 x", "y", _UNTYPED, {"t": np.int64(0), "x": np.float16(1)}, (0,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("case", NO_ROUND, ids=lambda case: case[2][:24])
+def test_no_round_gives_no_rows_of_their_size(
+    case: tuple[str, str, str, Feeds, tuple[int, ...]], provider: str
+) -> None:
+    (found,) = _session(*case[:3], provider).run(None, case[3])
+    assert found.shape == case[4]
+    assert found.dtype == case[3]["x"].dtype
 
 
 @pytest.mark.parametrize("case", RUN, ids=lambda case: case[2])
