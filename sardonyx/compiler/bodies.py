@@ -97,6 +97,9 @@ class BodyEvaluator(Evaluator):
         except InputError:
             return super()._run_graph(graph, given, values, observe)
 
+    def _known(self, value: Value, values: dict[Value, Any]) -> Any:
+        return self.constants.get(value) if value in self.constants else values.get(value)
+
     def _body(self, graph: Graph) -> Body:
         captured = tuple(value for value in graph.captured() if value not in self.constants)
         types = [self._declared(value) for value in [*graph.inputs, *captured]]

@@ -1,12 +1,12 @@
 """Activation functions."""
 
 from math import pi, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import ConversionError, EvaluationError, InferenceError
+from sardonyx.errors import ConversionError, InferenceError
 from sardonyx.graph import Attribute, Node, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.early_opsets import (
@@ -304,16 +304,14 @@ class Gelu(Unary):
     """x * P(X <= x) for a standard normal X, exactly or by a formula with tanh."""
 
     signatures = ("20(X: T, approximate: string = 'none') -> Y: T; T: floats",)
+    choices: ClassVar = {"approximate": ("none", "tanh")}
 
     def reference(x: Array, approximate: str) -> Array:
         wide = x.astype(np.float64)
-        match approximate:
-            case "none":
-                share = 1 + erf(wide / sqrt(2))
-            case "tanh":
-                share = 1 + np.tanh(sqrt(2 / pi) * (wide + 0.044715 * wide**3))
-            case _:
-                raise EvaluationError(f"approximation '{approximate}' is neither none nor tanh")
+        if approximate == "none":
+            share = 1 + erf(wide / sqrt(2))
+        else:
+            share = 1 + np.tanh(sqrt(2 / pi) * (wide + 0.044715 * wide**3))
         return np.asarray(np.where(wide == -np.inf, 0, 0.5 * wide * share)).astype(x.dtype)
 
     def function(build: Builder, x: Value, approximate: str) -> Any:

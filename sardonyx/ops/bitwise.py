@@ -1,11 +1,11 @@
 """Operations on the bits of integers."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import ConversionError, EvaluationError
+from sardonyx.errors import ConversionError
 from sardonyx.graph import Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.element_type import constant_like
@@ -91,18 +91,16 @@ class BitShift(Broadcasting):
         "11(X: T, Y: T, direction: string) -> Z: T; T: unsigned",
         "28(X: T, Y: T, direction: string) -> Z: T; T: integers",
     )
+    choices: ClassVar = {"direction": ("LEFT", "RIGHT")}
 
     def reference(x: Array, y: Array, direction: str) -> Array:
         bits = x.dtype.itemsize * 8
         inside = (y >= 0) & (y < bits)
         places = np.where(inside, y, 0).astype(x.dtype)
-        match direction:
-            case "LEFT":
-                moved, beyond = np.left_shift(x, places), np.zeros_like(x)
-            case "RIGHT":
-                moved, beyond = np.right_shift(x, places), np.where(x < 0, -1, 0).astype(x.dtype)
-            case _:
-                raise EvaluationError(f"direction '{direction}' is neither LEFT nor RIGHT")
+        if direction == "LEFT":
+            moved, beyond = np.left_shift(x, places), np.zeros_like(x)
+        else:
+            moved, beyond = np.right_shift(x, places), np.where(x < 0, -1, 0).astype(x.dtype)
         return np.asarray(np.where(inside, moved, beyond)).astype(x.dtype, copy=False)
 
     def function(build: Builder, x: Value, y: Value, direction: str) -> Any:

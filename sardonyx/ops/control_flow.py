@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dims import Expression, Size, maximum
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import DataType, from_numpy
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Graph, Node, OptionalType, Tensor, TensorType, Value
 from sardonyx.ops.build import Builder
@@ -98,17 +98,29 @@ def _same(left: Fact, right: Fact) -> bool:
     return (left.type, left.dtype, left.shape) == (right.type, right.dtype, right.shape)
 
 
-def _stacked(items: list[Array], result: Value, axis: int = 0) -> Array:
-    """What every round gave for an output, along a new dimension; of size 0 after no round."""
-    if items:
-        return np.stack(items, axis)
-    kind = element_type(result)
+def _stacked(items: list[Array], axis: int = 0) -> Array:
+    """What every round gave for an output, along a new dimension."""
+    return np.stack(items, axis)
+
+
+def _unfilled(result: Value, fact: Fact, axis: int = 0) -> Array:
+    """What an output is where no round was run: of the sizes that a round would have given it."""
+    kind = fact.dtype or element_type(result)
     if kind is None:
         raise EvaluationError(f"no round was run, and the type of '{result.name}' is not declared")
     declared = result.type.shape if isinstance(result.type, TensorType) else None
-    shape = [size if isinstance(size, int) and size > 0 else 0 for size in declared or ()]
+    sizes = fact.shape if fact.shape is not None else declared or ()
+    if declared is not None and len(declared) == len(sizes):
+        pairs = zip(sizes, declared, strict=True)
+        sizes = tuple(size if isinstance(size, int) else other for size, other in pairs)
+    shape = [size if isinstance(size, int) and size > 0 else 0 for size in sizes]
     shape.insert(axis if axis >= 0 else axis + len(shape) + 1, 0)
     return np.zeros(shape, kind.numpy)
+
+
+def _before(item: Any) -> Fact:
+    """What is known of a state before the first round, whatever it becomes."""
+    return tensor(from_numpy(item.dtype), item.shape) if isinstance(item, np.ndarray) else Fact()
 
 
 class Loop(Operator):
@@ -177,8 +189,16 @@ class Loop(Operator):
             for items, item in zip(collected, results[1 + len(states) :], strict=True):
                 items.append(item)
             done += 1
-        outputs = body.outputs[1 + len(states) :]
-        return (*states, *(_stacked(*pair) for pair in zip(collected, outputs, strict=True)))
+        if done or not collected:
+            return (*states, *map(_stacked, collected))
+        given = [tensor(kind, _scalar_shape(body, place)) for place, kind in _COUNTED]
+        facts = context.infer(body, [*given, *map(_before, states)])
+        pairs = zip(body.outputs, facts, strict=True)
+        return (*states, *[_unfilled(*pair) for pair in pairs][1 + len(states) :])
+
+
+_COUNTED = ((0, DataType.INT64), (1, DataType.BOOL))
+"""What a loop's body takes before its states: the round, and whether it goes on."""
 
 
 def _scalar_shape(body: Graph, position: int) -> tuple[int, ...]:
@@ -237,21 +257,22 @@ class Scan(Operator):
         if len(lengths) != 1:
             raise EvaluationError(f"scanned inputs have the lengths {sorted(lengths)}")
         collected: list[list[Array]] = [[] for _ in plan.output_axes]
-        for index in range(lengths.pop()):
+        rounds = lengths.pop()
+        for index in range(rounds):
             results = context.run(body, [*states, *(item[index, ...] for item in moved)])
             states = results[: plan.states]
             for items, item in zip(collected, results[plan.states :], strict=True):
                 items.append(item)
-        outputs = []
-        for items, backward, result, axis in zip(
-            collected,
-            plan.output_directions,
-            body.outputs[plan.states :],
-            plan.output_axes,
-            strict=True,
-        ):
-            outputs.append(_stacked(items[::-1] if backward else items, result, axis))
-        return (*states, *outputs)
+        if rounds == 0:
+            slices = [tensor(from_numpy(item.dtype), item.shape[1:]) for item in moved]
+            facts = context.infer(body, [*map(_before, states), *slices])
+            pairs = list(zip(body.outputs, facts, strict=True))[plan.states :]
+            axes = plan.output_axes
+            empty = [_unfilled(*pair, axis) for pair, axis in zip(pairs, axes, strict=True)]
+            return (*states, *empty)
+        ways = zip(collected, plan.output_directions, plan.output_axes, strict=True)
+        made = [_stacked(items[::-1] if back else items, axis) for items, back, axis in ways]
+        return (*states, *made)
 
     def upgrade_8(node: Node, build: Builder) -> tuple[Value, ...]:
         """The batch becomes a scan of its own, over samples, around the one over time."""

@@ -1,6 +1,6 @@
 """Convolution, its transpose, and the causal one that keeps state."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sardonyx.ops.fact import Fact, Sizes, same_size, tensor, unknown
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array, compute_type, narrow, widen
 from sardonyx.ops.sliding import (
+    AUTO_PADS,
     Ints,
     Sliding,
     is_image,
@@ -124,6 +125,7 @@ class ConvTranspose(Operator):
         " kernel_shape?: ints, output_padding?: ints, output_shape?: ints, pads?: ints,"
         " strides?: ints) -> Y: T; T: floats",
     )
+    choices: ClassVar = {"auto_pad": AUTO_PADS}
     downgrade_22 = through_float
 
     def infer(

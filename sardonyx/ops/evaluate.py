@@ -24,7 +24,8 @@ from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain, stand
 from sardonyx.ops.convert import upgrade_model
 from sardonyx.ops.fact import Fact, of_array, require_sizes, tensor
 from sardonyx.ops.feeds import check_input
-from sardonyx.ops.operator import as_outputs, attribute_values, takes_context
+from sardonyx.ops.infer import Derivation
+from sardonyx.ops.operator import as_outputs, hook_attributes, takes_context
 from sardonyx.ops.tolerate import unite_constants
 from sardonyx.record import once, record
 
@@ -42,6 +43,8 @@ class Context:
     """Runs a subgraph: values of its inputs -> values of its outputs."""
     random: "Callable[[float | None], np.random.Generator]"
     """A generator for a node's `seed` attribute, or the evaluator's own for None."""
+    infer: Callable[[Graph, list[Fact]], list[Fact]]
+    """The facts of a subgraph's outputs, given facts of its inputs, from what was made so far."""
     scope: Callable[[], dict[str, Any]] = dict
     """Every value made so far that has a name, by name."""
 
@@ -163,10 +166,11 @@ class Evaluator:
                 len(node.outputs),
                 lambda graph, given: self._run_graph(graph, given, values, observe),
                 self._generator,
+                lambda graph, given: self._infer_graph(graph, given, values),
                 lambda: {value.name: item for value, item in values.items() if value.name},
             )
         try:
-            attributes = attribute_values(node, operator.newest())
+            attributes = hook_attributes(node, operator)
             self._require_fit(node, operator, arguments, attributes)
             return as_outputs(hook(*arguments, **attributes, **extra))
         except SardonyxError as error:
@@ -228,6 +232,22 @@ class Evaluator:
             self._get(value, values, f"the outputs of subgraph '{graph.name}'")
             for value in graph.outputs
         ]
+
+    def _infer_graph(self, graph: Graph, given: list[Fact], values: dict[Value, Any]) -> list[Fact]:
+        """What is known of a subgraph's outputs before it has run; nothing where it is refused."""
+        walk = Derivation(self.model, self.operators)
+        for value in graph.captured():
+            item = self._known(value, values)
+            if isinstance(item, np.ndarray):
+                walk.facts[value] = of_array(item)
+        try:
+            return walk.graph(graph, given)
+        except InferenceError:
+            return [Fact() for _ in graph.outputs]
+
+    def _known(self, value: Value, values: dict[Value, Any]) -> Any:
+        """What a value is that a subgraph captures, if it is at hand."""
+        return values.get(value)
 
     def _get(self, value: Value, values: dict[Value, Any], where: str) -> Any:
         try:

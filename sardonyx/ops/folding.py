@@ -18,7 +18,7 @@ from sardonyx.ops.element_type import constant_like, element_type
 from sardonyx.ops.fact import Fact, Sizes, same_size, sizes_text, tensor
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array, narrow, widen
-from sardonyx.ops.sliding import Ints, pad_pairs, per_axis, slide
+from sardonyx.ops.sliding import Ints, output_sizes, pad_pairs, per_axis, slide
 
 
 class Col2Im(Operator):
@@ -36,7 +36,7 @@ class Col2Im(Operator):
     ) -> Fact:  # fmt: skip
         if x.shape is not None and len(x.shape) != 3:
             raise InferenceError(f"columns have three axes, not {x}")
-        batch, columns, _ = x.shape or (None, None, None)
+        batch, columns, windows = x.shape or (None, None, None)
         sizes, block = image_shape.sizes(), block_shape.sizes()
         if sizes is None:
             return tensor(x.dtype, None)
@@ -44,9 +44,13 @@ class Col2Im(Operator):
             raise InferenceError(f"image_shape has {len(sizes)} axes, block_shape {len(block)}")
         if any(isinstance(size, int) and size < 1 for size in block or ()):
             raise InferenceError(f"a window of {sizes_text(block or ())} has no elements")
-        per_axis(strides, len(sizes), "strides")
-        per_axis(dilations, len(sizes), "dilations")
-        pad_pairs(pads, len(sizes))
+        counts = output_sizes(
+            sizes, block or (None,) * len(sizes), strides=strides, dilations=dilations, pads=pads
+        )
+        known = [count for count in counts if count is not None]
+        if len(known) == len(counts):
+            what = f"{x} has not as many columns as there are windows"
+            same_size(windows, size_product(known), what)
         return tensor(x.dtype, (batch, _divided(columns, block), *sizes))
 
     def reference(
@@ -91,10 +95,11 @@ def _divided(columns: Size | None, block: Sizes | None) -> Size | None:
         return None
     known = [size for size in block if size is not None]
     taps = size_product(known)
-    if len(known) < len(block):
+    if len(known) < len(block) or not taps:
         return None
     if isinstance(columns, int) and isinstance(taps, int) and columns % taps:
         raise InferenceError(f"columns of {columns} elements do not make blocks of {taps}")
+    same_size(columns, columns // taps * taps, f"columns do not make blocks of {taps}")
     return columns // taps
 
 

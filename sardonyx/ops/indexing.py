@@ -93,7 +93,10 @@ def _check_positions(indices: Fact, size: Size | None) -> None:
 
 
 class GatherND(Operator):
-    """Elements or slices at positions that an index tensor names by several coordinates."""
+    """Elements or slices at positions that an index tensor names by several coordinates.
+
+    Positions of slices without elements do not matter.
+    """
 
     signatures = (
         "11(data: T, indices: tensor(int64)) -> output: T; T: all15",
@@ -128,6 +131,9 @@ def _gather_nd(x: Array, indices: Array, batch_dims: int) -> Array:
     sizes = x.shape[batch_dims : batch_dims + count]
     if len(sizes) < count:
         raise EvaluationError(f"{count} coordinates do not fit the shape {list(x.shape)}")
+    shape = (*indices.shape[:-1], *x.shape[batch_dims + count :])
+    if 0 in shape:
+        return np.zeros(shape, x.dtype)
     places = [in_range(indices[..., place], size) for place, size in enumerate(sizes)]
     batch = np.ogrid[tuple(map(slice, indices.shape[:batch_dims]))]
     inner = indices.ndim - 1 - batch_dims

@@ -29,7 +29,7 @@ from sardonyx.ops.fact import (
     to_type,
     without_shape,
 )
-from sardonyx.ops.operator import Operator, as_outputs, attribute_values, takes_context
+from sardonyx.ops.operator import Operator, as_outputs, hook_attributes, takes_context
 from sardonyx.record import record
 
 
@@ -325,7 +325,7 @@ class Inference:
         noted: Assumptions = []
         listening = ASSUMED.set(noted)
         try:
-            attributes = attribute_values(node, version)
+            attributes = hook_attributes(node, operator)
             results = as_outputs(operator.infer(*facts, **attributes, **extra))
         except InferenceError:
             raise
@@ -461,6 +461,12 @@ class Inference:
         self.refused[node] = located
         if self.strict:
             raise located from error
+
+
+class Derivation(Inference):
+    """Inference that believes of nodes' results only what it derives."""
+
+    trusting = False
 
 
 def _extent(graph: Graph) -> int:

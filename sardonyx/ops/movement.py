@@ -124,7 +124,7 @@ class DepthToSpace(Operator):
         area = blocksize * blocksize
         if isinstance(channels, int) and channels % area:
             raise InferenceError(f"the channels of {x} do not fill blocks of {area}")
-        fewer = None if channels is None else floor_divide(channels, area)
+        fewer = _blocks(channels, area)
         return tensor(x.dtype, (batch, fewer, _times(height, blocksize), _times(width, blocksize)))
 
     def reference(x: Array, blocksize: int, mode: str) -> Array:
@@ -162,8 +162,7 @@ class SpaceToDepth(Operator):
         batch, channels, height, width = _image(x, mode)
         if any(isinstance(size, int) and size % blocksize for size in (height, width)):
             raise InferenceError(f"blocks of {blocksize} by {blocksize} do not fill {x}")
-        low = None if height is None else floor_divide(height, blocksize)
-        narrow = None if width is None else floor_divide(width, blocksize)
+        low, narrow = _blocks(height, blocksize), _blocks(width, blocksize)
         return tensor(x.dtype, (batch, _times(channels, blocksize * blocksize), low, narrow))
 
     def reference(x: Array, blocksize: int, mode: str) -> Array:
@@ -191,6 +190,15 @@ def _image(x: Fact, mode: str) -> tuple[Size | None, Size | None, Size | None, S
         raise InferenceError(f"mode '{mode}' is not one of DCR, CRD")
     batch, channels, height, width = x.shape
     return batch, channels, height, width
+
+
+def _blocks(size: Size | None, each: int) -> Size | None:
+    """How many blocks a size consists of."""
+    if size is None:
+        return None
+    count = floor_divide(size, each)
+    same_size(size, count * each, f"blocks of {each} do not fill")
+    return count
 
 
 def _times(size: Size | None, factor: int) -> Size | None:

@@ -315,6 +315,8 @@ class LRN(Operator):
 
     def reference(x: Array, alpha: float, beta: float, bias: float, size: int) -> Array:
         wide = widen(x)
+        if x.size == 0:
+            return x.copy()
         before, after = near_channels(size, x.shape[1])
         widths = [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2)
         squares = np.pad(np.square(wide), widths)

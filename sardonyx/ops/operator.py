@@ -52,6 +52,8 @@ class Operator:
     """True where computing in a wider element type would change results: saturation, bits."""
     output_counts: ClassVar[dict[int, tuple[int, ...]]] = {}
     """By version: the only numbers of outputs a node may have, where not every number will do."""
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """Attributes whose text is one of a few words; inference and references refuse any other."""
     open_attributes: ClassVar[bool] = False
     """True where a node may carry attributes that the signature does not name."""
 
@@ -134,6 +136,18 @@ def attribute_values(node: Node, version: Signature) -> dict[str, Any]:
             raise UnsupportedError(
                 f"{node.where()} has the attribute '{name}', which its operator does not know",
                 hint="remove it, or check the model's opset version",
+            )
+    return values
+
+
+def hook_attributes(node: Node, operator: type[Operator]) -> dict[str, Any]:
+    """The attributes that an operator's hooks take, of which those with choices are one of them."""
+    values = attribute_values(node, operator.newest())
+    for name, words in operator.choices.items():
+        if values[name] not in words:
+            raise UnsupportedError(
+                f"{name} '{values[name]}' is not one of {', '.join(words)}",
+                hint="give one of these, or leave the attribute out where it has a default",
             )
     return values
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.dims import Size
+from sardonyx.dims import Size, minimum
 from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
 from sardonyx.graph import Attribute, AttributeType, Node, Tensor, Value
@@ -13,7 +13,7 @@ from sardonyx.ops.allocate import count_up
 from sardonyx.ops.build import Builder
 from sardonyx.ops.early_opsets import known_rank
 from sardonyx.ops.element_type import constant_like
-from sardonyx.ops.fact import Fact, axis_of, tensor, unknown
+from sardonyx.ops.fact import Fact, axis_of, require_room, tensor, unknown
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.parameters import drop_unused, to_attribute, to_input
 from sardonyx.ops.precision import Array
@@ -79,6 +79,9 @@ class Pad(Operator):
             shape[axis] = total = size + before + behind
             if isinstance(total, int) and total < 0:
                 raise InferenceError(f"{before} and {behind} take more than there is of {x}")
+            if mode != "constant":
+                what = f"a dimension of size 0 cannot be padded by '{mode}'"
+                require_room(minimum(size - 1, 0) * total, what)
         return tensor(x.dtype, shape)
 
     def reference(

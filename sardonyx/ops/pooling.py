@@ -11,7 +11,7 @@ from sardonyx.ops.bfloat16 import through_float
 from sardonyx.ops.build import Builder
 from sardonyx.ops.element_type import constant_like
 from sardonyx.ops.evaluate import Context
-from sardonyx.ops.fact import Fact, same_size, tensor, unknown
+from sardonyx.ops.fact import Fact, require_room, same_size, tensor, unknown
 from sardonyx.ops.infer import InferContext
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.precision import Array, narrow, widen
@@ -309,6 +309,9 @@ class GlobalMaxPool(Operator):
     downgrade_22 = through_float
 
     def infer(x: Fact) -> Fact:
+        for size in (x.shape or ())[2:]:
+            if size is not None:
+                require_room(size - 1, f"an image of {x} has no largest element")
         return _globally_pooled(x)
 
     def reference(x: Array) -> Array:

@@ -15,7 +15,7 @@ from sardonyx.ops.build import Builder
 from sardonyx.ops.early_opsets import known_rank
 from sardonyx.ops.element_type import element_type
 from sardonyx.ops.fact import Fact, Sizes, axis_of, tensor
-from sardonyx.ops.interpolate import COORDINATE_MODES, MODES, Line, Method, resample
+from sardonyx.ops.interpolate import COORDINATE_MODES, MODES, NEAREST_MODES, Line, Method, resample
 from sardonyx.ops.operator import Operator, attribute_values
 from sardonyx.ops.parameters import drop_unused, to_input
 from sardonyx.ops.precision import Array
@@ -58,6 +58,7 @@ class Resize(Operator):
             (mode, MODES),
             (coordinate_transformation_mode, COORDINATE_MODES),
             (keep_aspect_ratio_policy, _POLICIES),
+            (how["nearest_mode"] if mode == "nearest" else NEAREST_MODES[0], NEAREST_MODES),
         ):
             if given not in known:
                 raise InferenceError(f"'{given}' is not one of {', '.join(known)}")

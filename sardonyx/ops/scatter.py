@@ -8,7 +8,7 @@ from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.graph import Node, Tensor, Value
 from sardonyx.ops.build import Builder
 from sardonyx.ops.element_type import element_type
-from sardonyx.ops.fact import Fact, Sizes, axis_of, same_size, sizes_text, tensor
+from sardonyx.ops.fact import Fact, Sizes, axis_of, require_room, same_size, sizes_text, tensor
 from sardonyx.ops.indexing import along, in_range
 from sardonyx.ops.operator import Operator
 from sardonyx.ops.parameters import count_from_front
@@ -156,6 +156,11 @@ def _infer_elements(x: Fact, indices: Fact, updates: Fact, axis: int) -> Fact:
         for left, right in zip(indices.shape, updates.shape, strict=True):
             same_size(left, right, f"the updates {updates} do not fit the indices {indices}")
         shape = shape or (None,) * len(indices.shape)
+    if x.shape is not None and indices.shape is not None:
+        along = axis_of(axis, len(x.shape))
+        for other, (size, room) in enumerate(zip(indices.shape, x.shape, strict=True)):
+            if other != along and size is not None and room is not None:
+                require_room(room - size, f"the indices {indices} do not fit into {x}")
     return tensor(x.dtype or updates.dtype, shape)
 
 
@@ -199,6 +204,8 @@ def _scatter_nd(x: Array, indices: Array, updates: Array, reduction: str) -> Arr
         raise EvaluationError(f"{count} coordinates do not fit the shape {list(x.shape)}")
     if updates.shape != indices.shape[:-1] + x.shape[count:]:
         raise EvaluationError(f"updates of the shape {list(updates.shape)} do not fit")
+    if updates.size == 0:
+        return x.copy()
     sizes = x.shape[:count]
     places = [in_range(indices[..., place], size) for place, size in enumerate(sizes)]
     return put(x, tuple(places), updates, reduction)
@@ -213,7 +220,10 @@ def _check_updates(wanted: Sizes, updates: Fact) -> None:
 
 
 class TensorScatter(Operator):
-    """A cache with a run of new entries written along one dimension, at a place for each sample."""
+    """A cache with a run of new entries written along one dimension, at a place for each sample.
+
+    Places of entries without elements do not matter.
+    """
 
     signatures = (
         "24(past_cache: T, update: T, write_indices?: tensor(int64), axis: int = -2, mode: string "
@@ -246,6 +256,8 @@ class TensorScatter(Operator):
     def reference(
         cache: Array, update: Array, starts: Array | None = None, *, axis: int, mode: str
     ) -> Array:
+        if update.size == 0:
+            return cache.copy()
         length, count = cache.shape[axis], update.shape[axis]
         first = np.zeros(cache.shape[0], np.int64) if starts is None else starts
         places = first[:, None] + np.arange(count)
@@ -277,6 +289,8 @@ class TensorScatter(Operator):
             places = build.Add(places, build.Unsqueeze(starts, [1]))
         if mode == "circular":
             places = build.Mod(places, length)
+        else:  # before the first entry there is none, which a scatter would count from the end
+            places = build.Where(build.Less(places, 0), length, places)
         return _scatter_runs(build, cache, update, places, axis, starts is not None)
 
 

@@ -10,7 +10,7 @@ from sardonyx.errors import EvaluationError, InferenceError
 from sardonyx.graph import Node, Value
 from sardonyx.ops.allocate import count_up
 from sardonyx.ops.build import Builder
-from sardonyx.ops.fact import Fact, axis_of, tensor
+from sardonyx.ops.fact import Fact, axis_of, require_room, tensor
 from sardonyx.ops.operator import Operator, attribute_values
 from sardonyx.ops.precision import Array, narrow, widen
 from sardonyx.ops.signal_function import fourier, frames, mel_weights, weighted_cosines
@@ -135,6 +135,7 @@ class STFT(Operator):
             length = window.shape[0]
         count = None
         if total is not None and length is not None and step:
+            require_room(total - length, f"a frame of {length} is longer than {signal}")
             count = (total - length) // step + 1
         bins = length // 2 + 1 if length is not None and onesided else length
         return tensor(signal.dtype, (batch, count, bins, 2))

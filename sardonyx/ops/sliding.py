@@ -13,6 +13,7 @@ from sardonyx.ops.precision import Array
 from sardonyx.record import record
 
 Ints = Sequence[int]
+AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "")
 
 
 @record
@@ -120,7 +121,7 @@ def output_sizes(
     ((h-1)//2+1, 4)
     """
     rank = len(sizes)
-    if auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER", ""):
+    if auto_pad not in AUTO_PADS:
         raise InferenceError(f"auto_pad is '{auto_pad}', which is not known")
     require_kernel(kernel, rank)
     strides, dilations = per_axis(strides, rank, "strides"), per_axis(dilations, rank, "dilations")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.graph import Node, Value
+from sardonyx.passes.fold_shapes import list_is_told
 from sardonyx.passes.unit import UNKNOWN, Unit, drop_unused, refers
 
 Test = Callable[[Unit, Node], Value | None]
@@ -39,7 +40,7 @@ def _same_shape(unit: Unit, node: Node) -> Value | None:
     before, after = unit.shape(node.inputs[0]), unit.shape(node.output)
     if before is None or after is None or None in before or before != after:
         return None
-    return node.inputs[0]
+    return node.inputs[0] if list_is_told(unit, node) else None
 
 
 def _dropout(unit: Unit, node: Node) -> Value | None:
@@ -83,7 +84,7 @@ def _only(unit: Unit, node: Node) -> Value | None:
 
 
 def _split(unit: Unit, node: Node) -> Value | None:
-    return node.inputs[0] if len(node.outputs) == 1 else None
+    return _same_shape(unit, node) if len(node.outputs) == 1 else None
 
 
 def _clip(unit: Unit, node: Node) -> Value | None:

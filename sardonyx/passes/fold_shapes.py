@@ -60,17 +60,23 @@ def _fold_target(unit: Unit, node: Node) -> bool:
 
 
 def shape_told(unit: Unit, node: Node) -> Sequence[Size | None] | None:
-    """The shape of a node's output as far as its inputs tell it.
-
-    A size that only a Reshape's computed or fed shape says is open, whatever is declared.
-    """
+    """The shape of a node's output, where its inputs tell all of it."""
     after = unit.shape(node.output)
     if after is None or not is_operator(node, "Reshape") or len(node.inputs) < 2:
         return after
-    wanted = unit.fact(node.inputs[1]).sizes()
-    if wanted is None or len(wanted) != len(after):
-        return None
-    return [None if a is None else b for a, b in zip(wanted, after, strict=True)]
+    return after if list_is_told(unit, node) else None
+
+
+def list_is_told(unit: Unit, node: Node) -> bool:
+    """Whether the sizes or axes that a node is given are known, if only by names.
+
+    Of others a run must tell whether they fit the tensor, whatever its result would be if so.
+    """
+    given = node.inputs[1] if len(node.inputs) > 1 else None
+    if given is None or unit.array(given) is not None:
+        return True
+    sizes = unit.fact(given).sizes()
+    return sizes is not None and None not in sizes
 
 
 def reshape_target(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sardonyx.graph import Node
-from sardonyx.passes.fold_shapes import reshape_target, shape_told
+from sardonyx.passes.fold_shapes import list_is_told, reshape_target, shape_told
 from sardonyx.passes.unit import Unit, drop_unused, is_operator, record_origin, refers
 
 _SHAPED = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -26,7 +26,7 @@ def merge_reshapes(unit: Unit) -> bool:
 def _merge(unit: Unit, node: Node, inner: Node) -> bool:
     source = inner.inputs[0]
     before, after = unit.shape(source), shape_told(unit, node)
-    if source is None:
+    if source is None or not list_is_told(unit, inner):
         return False
     target = reshape_target(before, after)
     if target is None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sardonyx.errors import EvaluationError
+from sardonyx.errors import UnsupportedError
 from tests.ops.one_node import one_node, run_converted, run_here, run_there, same
 
 DTYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
@@ -57,5 +57,5 @@ def _shift(number: int, places: int, bits: int, direction: str, least: int) -> i
 def test_shift_in_no_direction() -> None:
     inputs = {"x": np.uint8([1]), "y": np.uint8([1])}
     content = one_node("BitShift", inputs, ["z"], 11, direction="UP")
-    with pytest.raises(EvaluationError, match="neither LEFT nor RIGHT"):
+    with pytest.raises(UnsupportedError, match="'UP' is not one of LEFT, RIGHT"):
         run_here(content, inputs)

@@ -32,7 +32,9 @@ def same(request: Request, x: Form) -> Form:
 
 
 def reshaped(request: Request, x: Form, *_: Form | None, **__: int) -> Form:
-    """Reshape, Flatten: the shape is inference's."""
+    """Reshape, Flatten: the shape is inference's; one that is given must be known to fit."""
+    if request.given(1):
+        request.sizes(1, "the shape")
     return reshape(x, request.told(1))
 
 
