@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sardonyx.boundary import public_methods
 from sardonyx.errors import InputError
-from sardonyx.runtime.values import OrtValue, element_kind, plain, require_cpu
+from sardonyx.runtime.values import OrtValue, array_of, element_kind, plain, require_cpu
 
 if TYPE_CHECKING:
     from sardonyx.runtime.session import InferenceSession
@@ -37,7 +37,7 @@ class IOBinding:
 
     def bind_cpu_input(self, name: str, arr_on_cpu: NDArray[Any]) -> None:
         """Feed an array."""
-        self._inputs[name] = np.asarray(arr_on_cpu)
+        self._inputs[name] = array_of(arr_on_cpu, f"input '{name}'")
 
     def bind_input(
         self,

@@ -35,7 +35,7 @@ class OrtValue:
     ) -> "OrtValue":
         """A value that shares an array's memory, where that is in one piece."""
         require_cpu(device_type)
-        return OrtValue(np.asarray(array, order="C"))
+        return OrtValue(np.asarray(array_of(array, "the value"), order="C"))
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(
@@ -190,6 +190,17 @@ def _type_of(value: Any) -> str:
 def _name_of(value: Any) -> str:
     array = np.asarray(value)
     return from_numpy(np.float32 if isinstance(value, float) else array.dtype).text
+
+
+def array_of(given: Any, what: str) -> NDArray[Any]:
+    """An array from one, or from what NumPy can make one of; an error that names it otherwise."""
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{what} cannot be made an array: {error}",
+            hint="give an array, or lists of equal lengths",
+        ) from None
 
 
 def plain(value: Any) -> Any:
