@@ -1,0 +1,328 @@
+"""What strangers feed, by class: whatever is done with it ends well or with an error of ours.
+
+Each model goes through everything that takes one, on both providers. What stands in for an error
+of another kind counts as a failure, here as in all tests.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import AttributeProto, NodeProto, TensorProto, helper
+
+import sardonyx as sx
+from sardonyx.errors import InternalError, ResourceError, SardonyxError
+from sardonyx.runtime.inputs import make_inputs
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+PROVIDERS = ("CPUExecutionProvider", "ReferenceExecutionProvider")
+
+
+def _model(
+    *nodes: NodeProto, inputs: Any = (("x", FLOAT, [2, 3]),), tensors: Any = (),
+    opset: int = 21, output: str = "y",
+) -> onnx.ModelProto:  # fmt: skip
+    graph = helper.make_graph(
+        list(nodes), "g",
+        [helper.make_tensor_value_info(*item) for item in inputs],
+        [helper.make_tensor_value_info(output, FLOAT, None)], list(tensors),
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+def _tensor(name: str, kind: int, dims: list[int], raw: bytes = b"") -> TensorProto:
+    return TensorProto(name=name, data_type=kind, dims=dims, raw_data=raw)
+
+
+def _of_kind(name: str, kind: int) -> AttributeProto:
+    """An attribute that says a kind and holds nothing of it."""
+    return AttributeProto(name=name, type=kind)
+
+
+def _with(node: NodeProto, *attributes: AttributeProto) -> NodeProto:
+    node.attribute.extend(attributes)
+    return node
+
+
+def _external(location: str) -> TensorProto:
+    made = _tensor("w", FLOAT, [2, 3])
+    made.data_location = TensorProto.EXTERNAL
+    made.external_data.add(key="location", value=location)
+    return made
+
+
+def _sparse(size: int) -> onnx.ModelProto:
+    model = _model(helper.make_node("Add", ["x", "w"], ["y"]), inputs=[("x", FLOAT, [1])])
+    made = helper.make_sparse_tensor(
+        helper.make_tensor("w", FLOAT, [1], [1.0]), helper.make_tensor("", INT64, [1], [0]), [size]
+    )
+    model.graph.sparse_initializer.append(made)
+    return model
+
+
+def _nodes(count: int) -> onnx.ModelProto:
+    """Graphs inside graphs."""
+    inner = _model(helper.make_node("Identity", ["x"], ["y"])).graph
+    for _ in range(count):
+        branch = onnx.GraphProto()
+        branch.CopyFrom(inner)
+        del branch.input[:]
+        node = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+        inner = _model(node).graph
+    return _model(*inner.node, inputs=[("x", FLOAT, [2, 3]), ("c", TensorProto.BOOL, [])])
+
+
+def _trees() -> onnx.ModelProto:
+    lists = {"nodes_treeids": [0, 0], "nodes_nodeids": [0], "nodes_featureids": [0],
+             "nodes_modes": ["LEAF"], "nodes_values": [0.0], "nodes_truenodeids": [0, 1, 2],
+             "nodes_falsenodeids": [0], "target_ids": [0], "target_nodeids": [0, 1],
+             "target_treeids": [0], "target_weights": [1.0]}  # fmt: skip
+    node = helper.make_node(
+        "TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1, **lists
+    )
+    model = _model(node)
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    return model
+
+
+make = helper.make_node
+ROW = ("x", FLOAT, [2, 3])
+MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
+    "an undefined name": lambda: _model(make("Add", ["x", "nowhere"], ["y"])),
+    "a name that is made later": lambda: _model(
+        make("Neg", ["b"], ["a"]), make("Neg", ["a"], ["b"]), make("Add", ["a", "x"], ["y"])
+    ),
+    "an undefined output": lambda: _model(make("Neg", ["x"], ["z"])),
+    "duplicate inputs": lambda: _model(make("Neg", ["x"], ["y"]), inputs=[ROW, ROW]),
+    "a name made twice": lambda: _model(make("Neg", ["x"], ["y"]), make("Abs", ["x"], ["y"])),
+    "location .": lambda: _model(make("Add", ["x", "w"], ["y"]), tensors=[_external(".")]),
+    "location ..": lambda: _model(make("Add", ["x", "w"], ["y"]), tensors=[_external("..")]),
+    "no location": lambda: _model(make("Add", ["x", "w"], ["y"]), tensors=[_external("")]),
+    "dims [0, 2**62]": lambda: _model(
+        make("Add", ["x", "w"], ["y"]), tensors=[_tensor("w", FLOAT, [0, 2**62])]
+    ),
+    "dims [2**62]": lambda: _model(
+        make("Add", ["x", "w"], ["y"]), tensors=[_tensor("w", FLOAT, [2**62], b"\0" * 4)]
+    ),
+    "dims [-1]": lambda: _model(
+        make("Add", ["x", "w"], ["y"]), tensors=[_tensor("w", FLOAT, [-1], b"\0" * 4)]
+    ),
+    "an input of 2**62": lambda: _model(make("Neg", ["x"], ["y"]), inputs=[("x", FLOAT, [2**62])]),
+    "sparse 2**40": lambda: _sparse(2**40),
+    "sparse 2**62": lambda: _sparse(2**62),
+    "rank 65": lambda: _model(
+        make("Add", ["x", "w"], ["y"]), tensors=[_tensor("w", FLOAT, [1] * 65, b"\0" * 4)]
+    ),
+    "an input of rank 65": lambda: _model(
+        make("Neg", ["x"], ["y"]), inputs=[("x", FLOAT, [1] * 65)]
+    ),
+    "rank 65 made": lambda: _model(
+        make("Unsqueeze", ["x", "w"], ["y"]),
+        tensors=[helper.make_tensor("w", INT64, [63], range(63))],
+    ),
+    "IsInf of integers": lambda: _model(
+        make("IsInf", ["i"], ["b"]), make("Cast", ["b"], ["y"], to=FLOAT),
+        inputs=[("i", INT64, [3])],
+    ),
+    "a float axis": lambda: _model(make("Softmax", ["x"], ["y"], axis=1.5)),
+    "float axes": lambda: _model(
+        make("ReduceSum", ["x", "w"], ["y"]), tensors=[helper.make_tensor("w", FLOAT, [1], [1.0])]
+    ),
+    "an axis far off": lambda: _model(make("Softmax", ["x"], ["y"], axis=2**62)),
+    "too few inputs": lambda: _model(make("Add", ["x"], ["y"])),
+    "too many inputs": lambda: _model(make("Neg", ["x", "x"], ["y"])),
+    "no inputs": lambda: _model(make("Concat", [], ["y"], axis=0)),
+    "a needed input left out": lambda: _model(make("Where", ["", "x", "x"], ["y"])),
+    "no outputs": lambda: _model(make("Neg", ["x"], []), make("Abs", ["x"], ["y"])),
+    "too many outputs": lambda: _model(make("Neg", ["x"], ["y", "z"])),
+    "ragged slices": lambda: _model(
+        make("Slice", ["x", "s", "e", "a"], ["y"]),
+        tensors=[helper.make_tensor("s", INT64, [2], [0, 0]),
+                 helper.make_tensor("e", INT64, [1], [1]),
+                 helper.make_tensor("a", INT64, [1, 2], [0, 1])],
+    ),
+    "a scalar where a list is": lambda: _model(
+        make("Slice", ["x", "s", "e", "a"], ["y"]),
+        tensors=[helper.make_tensor(name, INT64, [], [1]) for name in "sea"],
+    ),
+    "a kind without a value": lambda: _model(
+        _with(make("Transpose", ["x"], ["y"]), _of_kind("perm", AttributeProto.TENSOR))
+    ),
+    "no kind": lambda: _model(_with(make("Softmax", ["x"], ["y"]), _of_kind("axis", 0))),
+    "a reference outside of functions": lambda: _model(
+        _with(
+            make("Softmax", ["x"], ["y"]),
+            AttributeProto(name="axis", type=AttributeProto.INT, ref_attr_name="n"),
+        )
+    ),
+    "a graph that nobody takes": lambda: _model(
+        make("Neg", ["x"], ["y"], body=_model(make("Reshape", ["x"], ["y"])).graph)
+    ),
+    "a scalar that is an array": lambda: _model(
+        make("Constant", [], ["s"], value=helper.make_tensor("", INT64, [1], [2])),
+        make("ConstantOfShape", ["s"], ["y"], value=helper.make_tensor("", FLOAT, [2], [1, 2])),
+    ),
+    "trees of ragged lists": _trees,
+    "graphs inside graphs": lambda: _nodes(4),
+    "no import": lambda: _model(make("BitwiseOr", ["x", "x", "x"], ["y"]), opset=1),
+    "opset 2**31": lambda: _model(make("Neg", ["x"], ["y"]), opset=2**31 - 1),
+    "opset 0": lambda: _model(make("Neg", ["x"], ["y"]), opset=0),
+    "nothing": onnx.ModelProto,
+}  # fmt: skip
+
+
+def _run(provider: str, content: bytes) -> None:
+    options = sx.SessionOptions()
+    options.add_session_config_entry("sardonyx.cache", "off")
+    options.log_severity_level = 4
+    session = sx.InferenceSession(content, options, [provider])
+    session.run(None, make_inputs(sx.load(content)))
+
+
+def _rewrite(content: bytes) -> None:
+    model = sx.load(content)
+    sx.to_bytes(model)
+    for tensor in model.tensors():
+        tensor.numpy()
+
+
+WAYS: dict[str, Callable[[bytes], Any]] = {
+    "rewrite": _rewrite,
+    "check": partial(sx.find_problems, full=True),
+    "infer": lambda content: sx.infer_shapes(sx.load(content)),
+    "infer strictly": lambda content: sx.infer_shapes(sx.load(content), strict=True),
+    "simplify": lambda content: sx.simplify(sx.load(content)),
+    "optimize": lambda content: sx.optimize(sx.load(content), 3),
+    "convert up": lambda content: sx.convert_opset(sx.load(content), 23),
+    "convert down": lambda content: sx.convert_opset(sx.load(content), 9),
+    "inline": lambda content: sx.inline_functions(sx.load(content)),
+    "evaluate": lambda content: sx.evaluate(sx.load(content), make_inputs(sx.load(content))),
+    "compiled": partial(_run, PROVIDERS[0]),
+    "reference": partial(_run, PROVIDERS[1]),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_only_errors_of_ours(name: str) -> None:
+    content = MODELS[name]().SerializeToString()
+    for way, work in WAYS.items():
+        try:
+            work(content)
+        except InternalError as error:
+            pytest.fail(f"{way}: {error}")
+        except SardonyxError as error:
+            assert str(error), way
+
+
+REFUSED = (
+    "an undefined name", "an undefined output", "location .", "dims [2**62]", "rank 65",
+    "a float axis", "an axis far off", "too few inputs", "too many inputs",
+    "a needed input left out", "ragged slices", "a kind without a value", "trees of ragged lists",
+    "a reference outside of functions", "a graph that nobody takes", "opset 0", "nothing",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_means_nothing_does_not_run(name: str, provider: str) -> None:
+    with pytest.raises(SardonyxError):
+        _run(provider, MODELS[name]().SerializeToString())
+
+
+RAGGED = [[1.0], [1.0, 2.0]]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_lists_that_are_no_arrays(provider: str) -> None:
+    content = _model(make("Neg", ["x"], ["y"]), inputs=[("x", FLOAT, [None])]).SerializeToString()
+    session = sx.InferenceSession(content, providers=[provider])
+    works: Iterator[Callable[[], Any]] = iter([
+        lambda: session.run(None, {"x": RAGGED}),
+        lambda: sx.OrtValue.ortvalue_from_numpy(RAGGED),  # type: ignore[arg-type]
+        lambda: session.io_binding().bind_cpu_input("x", RAGGED),  # type: ignore[arg-type]
+        lambda: sx.evaluate(sx.load(content), {"x": RAGGED}),
+    ])  # fmt: skip
+    for work in works:
+        with pytest.raises(sx.InputError, match="cannot be made an array"):
+            work()
+
+
+LIMITED = """
+import resource, sys
+import sardonyx as sx
+options = sx.SessionOptions()
+options.add_session_config_entry("sardonyx.cache", "off")
+sx.InferenceSession(sys.argv[2], options)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+limit = used + (16 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+if resource.getrlimit(resource.RLIMIT_AS)[0] != limit:
+    raise SystemExit(77)
+works = [lambda: sx.load(sys.argv[1]), lambda: sx.find_problems(sys.argv[1])]
+works += [lambda name=name: sx.InferenceSession(sys.argv[1], options, [name])
+          for name in ("CPUExecutionProvider", "ReferenceExecutionProvider")]
+for work in works:
+    try:
+        work()
+    except sx.OutOfMemoryError as error:
+        print("refused", error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
+def test_a_file_that_memory_does_not_hold(tmp_path: Path) -> None:
+    small = _model(make("Neg", ["x"], ["y"]))
+    (tmp_path / "small.onnx").write_bytes(small.SerializeToString())
+    content = np.zeros(64 << 20, np.uint8).tobytes()
+    large = _model(make("Add", ["x", "w"], ["y"]),
+                   tensors=[_tensor("w", FLOAT, [16 << 20], content)])  # fmt: skip
+    (tmp_path / "large.onnx").write_bytes(large.SerializeToString())
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, "large.onnx", "small.onnx"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode == 77:
+        pytest.skip("this system, or an emulator, does not limit a process's memory")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("refused") == 4
+
+
+def test_without_a_home_programs_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.delenv("SARDONYX_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    content = _model(make("Neg", ["x"], ["y"])).SerializeToString()
+    for provider in PROVIDERS:
+        session = sx.InferenceSession(content, providers=[provider])
+        (found,) = session.run(None, {"x": np.ones((2, 3), np.float32)})
+        assert (found == -1).all()
+    assert "there is no home folder" in caplog.text
+
+
+def test_without_threads_sessions_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    monkeypatch.setattr("sardonyx.compiler.interrupts.start_new_thread", refuse)
+    model = _model(make("MatMul", ["x", "w"], ["y"]),
+                   inputs=[("x", FLOAT, ["n", 64]), ("w", FLOAT, [64, "m"])])  # fmt: skip
+    feeds = {"x": np.ones((512, 64), np.float32), "w": np.ones((64, 512), np.float32)}
+    options = sx.SessionOptions()
+    options.intra_op_num_threads = 4
+    for provider in PROVIDERS:
+        session = sx.InferenceSession(model.SerializeToString(), options, [provider])
+        assert (session.run(None, feeds)[0] == 64).all()
+        with pytest.raises(ResourceError, match="no thread is to be had"):
+            session.run_async(None, feeds, lambda *_: None, None)
