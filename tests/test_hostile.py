@@ -326,3 +326,46 @@ def test_without_threads_sessions_run(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (session.run(None, feeds)[0] == 64).all()
         with pytest.raises(ResourceError, match="no thread is to be had"):
             session.run_async(None, feeds, lambda *_: None, None)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("shape", [[2**62], [-1], [1] * 65, [0, 2**62]])
+def test_shapes_that_no_array_has(shape: list[int], provider: str) -> None:
+    session = sx.InferenceSession(
+        _model(helper.make_node("Neg", ["x"], ["y"])).SerializeToString(), providers=[provider]
+    )
+    places, binding = np.zeros(1, np.int64), session.io_binding()
+    works: list[Callable[[], Any]] = [
+        lambda: sx.OrtValue.ortvalue_from_shape_and_type(shape, np.float32),
+        lambda: sx.SparseValue.sparse_coo_from_numpy(shape, np.ones(1, np.float32), places),
+        lambda: binding.bind_input("x", "cpu", 0, np.float32, shape, 64),
+    ]
+    for work in works[: 2 if shape[0] > 1 else 3]:
+        with pytest.raises((sx.InputError, sx.OutOfMemoryError)):
+            work()
+
+
+@pytest.mark.parametrize("name", ["strides", "pads", "dilations"])
+def test_an_empty_list_means_what_its_absence_means(name: str) -> None:
+    image, filters = ("x", FLOAT, [1, 2, 5, 5]), ("w", FLOAT, [2, 2, 3, 3])
+    feeds = {"x": np.arange(50, dtype=np.float32).reshape(1, 2, 5, 5),
+             "w": np.arange(36, dtype=np.float32).reshape(2, 2, 3, 3)}  # fmt: skip
+    for node in (
+        make("Conv", ["x", "w"], ["y"]),
+        make("Conv", ["x", "w"], ["y"], auto_pad="SAME_UPPER"),
+        make("ConvTranspose", ["x", "w"], ["y"]),
+        make("AveragePool", ["x"], ["y"], kernel_shape=[2, 2]),
+        make("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], auto_pad="SAME_LOWER"),
+    ):
+        inputs = [image, filters][: len(node.input)]
+        given = {key: feeds[key] for key in node.input}
+        plain = _model(node, inputs=inputs).SerializeToString()
+        empty = _with(node, _of_kind(name, AttributeProto.INTS))
+        changed = _model(empty, inputs=inputs).SerializeToString()
+        results = [
+            sx.InferenceSession(content, providers=[provider]).run(None, given)[0]
+            for content in (plain, changed)
+            for provider in PROVIDERS
+        ]
+        for result in results[1:]:
+            np.testing.assert_allclose(result, results[0], rtol=1e-5)

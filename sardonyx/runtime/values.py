@@ -10,7 +10,7 @@ from sardonyx.boundary import public_methods
 from sardonyx.dtypes import data_type, from_numpy
 from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.runtime.dlpack import share, take_shared
-from sardonyx.runtime.sparse import SparseValue
+from sardonyx.runtime.sparse import SparseValue, zeros
 
 
 @public_methods("making a value", plain=("__init__", "numpy"))
@@ -63,7 +63,7 @@ class OrtValue:
     ) -> "OrtValue":
         """Memory for a tensor, to be bound as an output; its content is zero."""
         require_cpu(device_type)
-        return OrtValue(np.zeros(tuple(shape), element_kind(element_type)))
+        return OrtValue(zeros(shape, element_kind(element_type)))
 
     @staticmethod
     def ort_value_from_sparse_tensor(tensor: SparseValue) -> "OrtValue":
