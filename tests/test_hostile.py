@@ -91,6 +91,34 @@ def _trees() -> onnx.ModelProto:
     return model
 
 
+def _flexible() -> onnx.ModelProto:
+    """A graph that gives two results where one is taken."""
+    score = ("s", FLOAT, [1, 2, 3, 3])
+    body = helper.make_graph(
+        [helper.make_node("Neg", ["s"], ["a"]), helper.make_node("Abs", ["s"], ["b"])], "two",
+        [helper.make_tensor_value_info(*score)],
+        [helper.make_tensor_value_info(name, FLOAT, None) for name in "ab"],
+    )  # fmt: skip
+    domain = "ai.onnx.preview"
+    node = helper.make_node("FlexAttention", ["q", "q", "q"], ["y"], domain=domain, score_mod=body)
+    model = _model(node, inputs=[("q", FLOAT, [1, 2, 3, 4])])
+    model.opset_import.append(helper.make_opsetid(domain, 1))
+    return model
+
+
+def _normalized() -> onnx.ModelProto:
+    """A mean over so many elements that no scale for them can be made."""
+    nodes = [
+        helper.make_node("Mul", ["x", "x"], ["s"]),
+        helper.make_node("ReduceMean", ["s", "a"], ["m"]),
+        helper.make_node("Add", ["m", "e"], ["v"]),
+        helper.make_node("Sqrt", ["v"], ["r"]),
+        helper.make_node("Div", ["x", "r"], ["y"]),
+    ]
+    tensors = [helper.make_tensor("a", INT64, [1], [-1]), helper.make_tensor("e", FLOAT, [], [0.5])]
+    return _model(*nodes, inputs=[("x", FLOAT, [1, 2**61])], tensors=tensors, opset=23)
+
+
 make = helper.make_node
 ROW = ("x", FLOAT, [2, 3])
 MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
@@ -169,6 +197,21 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
         make("ConstantOfShape", ["s"], ["y"], value=helper.make_tensor("", FLOAT, [2], [1, 2])),
     ),
     "trees of ragged lists": _trees,
+    "a graph of other outputs": _flexible,
+    "a normalization beyond memory": _normalized,
+    "a past of another rank": lambda: _model(
+        make("Attention", ["q", "q", "q", "", "p", "p"], ["y", "k", "v"]), opset=23,
+        inputs=[("q", FLOAT, [1, 2, 3, 4]), ("p", FLOAT, [2])],
+    ),
+    "an image resized to nothing": lambda: _model(
+        make("Resize", ["x", "", "s"], ["y"], mode="linear"),
+        tensors=[helper.make_tensor("s", FLOAT, [2], [0.25, 1.0])],
+    ),
+    "a text that is one": lambda: _model(
+        make("Constant", [], ["n"], value=helper.make_tensor("", FLOAT, [], [2.5])),
+        make("Cast", ["n"], ["t"], to=TensorProto.STRING), make("Cast", ["t"], ["u"], to=FLOAT),
+        make("Add", ["x", "u"], ["y"]),
+    ),
     "graphs inside graphs": lambda: _nodes(4),
     "no import": lambda: _model(make("BitwiseOr", ["x", "x", "x"], ["y"]), opset=1),
     "opset 2**31": lambda: _model(make("Neg", ["x"], ["y"]), opset=2**31 - 1),
@@ -224,7 +267,8 @@ REFUSED = (
     "an undefined name", "an undefined output", "location .", "dims [2**62]", "rank 65",
     "a float axis", "an axis far off", "too few inputs", "too many inputs",
     "a needed input left out", "ragged slices", "a kind without a value", "trees of ragged lists",
-    "a reference outside of functions", "a graph that nobody takes", "opset 0", "nothing",
+    "a reference outside of functions", "a graph that nobody takes", "a graph of other outputs",
+    "a past of another rank", "opset 0", "nothing",
 )  # fmt: skip
 
 
