@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -203,12 +203,14 @@ def waiting(label: str) -> Iterator[None]:
     status = Status(label, console=Console(stderr=True))
     timer = threading.Timer(PATIENCE, status.start)
     timer.daemon = True
-    timer.start()
+    with suppress(RuntimeError):  # no thread is to be had: then nothing is shown
+        timer.start()
     try:
         yield
     finally:
         timer.cancel()
-        timer.join()
+        if timer.ident is not None:
+            timer.join()
         status.stop()
 
 

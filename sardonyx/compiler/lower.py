@@ -257,6 +257,7 @@ def _forms(
     for value in node.inputs:
         if value is not None and value not in result.forms:
             raise NotLowered(f"kernels do not read '{value.name}' ({facts.get(value, Fact())})")
+    _require_whole(node, facts, operator)
     for output in node.outputs:
         fact = facts.get(output, Fact())
         if fact.dtype not in NATIVE:
@@ -292,6 +293,18 @@ def _forms(
         form if trim is None else replace(trim, whole=form)
         for form, trim in zip(forms, trims, strict=False)
     )
+
+
+def _require_whole(node: Node, facts: dict[Value, Fact], operator: Any) -> None:
+    """Axes, sizes, indices and conditions are no floats where the operator takes none."""
+    signature = operator.newest() if operator.signatures else None
+    for position, value in enumerate(node.inputs):
+        dtype = None if value is None else facts.get(value, Fact()).dtype
+        formal = None if signature is None else signature.formal_input(position)
+        if dtype is None or not dtype.is_float or signature is None or formal is None:
+            continue
+        if not any("float" in kind or "double" in kind for kind in signature.types(formal)):
+            raise NotLowered(f"'{formal.name}' is {dtype.text}, which its operator does not take")
 
 
 def _require_shape(form: Form, fact: Fact, trim: Trim | None) -> None:

@@ -205,7 +205,7 @@ class SparseTensor:
             )
         try:
             dense = np.zeros(size, values.dtype)
-        except MemoryError as error:
+        except (MemoryError, ValueError) as error:  # NumPy's ValueError is beyond all addresses
             raise OutOfMemoryError(
                 f"sparse tensor '{self.name}' of the shape {list(self.shape)} does not fit into "
                 f"memory: {error}"

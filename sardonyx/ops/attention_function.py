@@ -54,10 +54,10 @@ def expand_flex_attention(
     q, k, v = inputs
     scores = build.Cast(scaled_scores(build, q, k, scale), to=int(element))
     if graphs[0] is not None:
-        (scores,) = build.inline(graphs[0], [scores])
+        (scores,) = build.inline(graphs[0], [scores], 1)
     weights = build.Softmax(scores, axis=-1)
     if graphs[1] is not None:
-        (weights,) = build.inline(graphs[1], [weights])
+        (weights,) = build.inline(graphs[1], [weights], 1)
     y = weighted_values(build, q, weights, build.Cast(v, to=int(element)))
     return cast_like(build, y, q)  # type: ignore[no-any-return]
 

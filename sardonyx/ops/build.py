@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sardonyx.errors import ConversionError
 from sardonyx.graph import Attribute, AttributeType, Graph, Node, Type, Value
 from sardonyx.graph.clone import clone_graph
 from sardonyx.graph.names import Names
@@ -122,21 +123,32 @@ class Builder:
         """A new input of the graph, with a name like `name`."""
         return self.graph.add_input(self._names.fresh(name), type)
 
-    def inline(self, graph: Graph, inputs: Sequence[Value]) -> tuple[Value, ...]:
-        """Place a copy of a graph's nodes here, reading `inputs`; returns its outputs."""
+    def inline(
+        self, graph: Graph, inputs: Sequence[Value], outputs: int | None = None
+    ) -> tuple[Value, ...]:
+        """Place a copy of a graph's nodes here, reading `inputs`; returns its outputs.
+
+        An error where the graph has not as many inputs, or not as many outputs as are expected.
+        """
+        wanted = len(inputs), len(graph.outputs) if outputs is None else outputs
+        if (len(graph.inputs), len(graph.outputs)) != wanted:
+            raise ConversionError(
+                f"graph '{graph.name}' has {len(graph.inputs)} inputs and {len(graph.outputs)} "
+                f"outputs, not {wanted[0]} and {wanted[1]}"
+            )
         values = dict(zip(graph.inputs, inputs, strict=True))
         copy = clone_graph(graph, values)
         for part in copy.walk():
             for value in part.values():
                 if value.name and value not in inputs:
                     value.name = self._names.fresh(value.name)
-        outputs = tuple(copy.outputs)
+        results = tuple(copy.outputs)
         copy.outputs.clear()
         self.graph.initializers += copy.initializers
         for node in list(copy.nodes):
             copy.nodes.remove(node, safe=False)
             self._place(node)
-        return outputs
+        return results
 
     def _place(self, node: Node) -> None:
         self.made.append(node)

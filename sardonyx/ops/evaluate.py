@@ -27,6 +27,7 @@ from sardonyx.ops.feeds import check_input
 from sardonyx.ops.infer import Derivation
 from sardonyx.ops.operator import as_outputs, hook_attributes, takes_context
 from sardonyx.ops.tolerate import unite_constants
+from sardonyx.ops.well_formed import require_well_formed
 from sardonyx.record import once, record
 
 Observe = Callable[[Value, Any], None]
@@ -79,9 +80,11 @@ class Evaluator:
             raise UnsupportedError("the model has no graph", hint="the file is empty or damaged")
         self.operators = standard() if catalog is None else catalog
         _require_known_opsets(model, self.operators)
+        require_well_formed(model, self.operators)
         self.model = clone_model(model)
         upgrade_model(self.model, None, self.operators)
         inline_functions(self.model)
+        require_well_formed(self.model, self.operators)
         assert self.model.graph is not None
         self.graph = self.model.graph
         unite_constants(self.graph)

@@ -14,7 +14,12 @@ def check_input(value: Value, given: Any) -> Any:
     wanted = value.type
     if not isinstance(wanted, TensorType):
         return given
-    array = np.asarray(given)
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"input '{value.name}' cannot be made an array: {error}", hint=f"feed a {wanted}"
+        ) from None
     if array.dtype.kind in "USTa":
         array = array.astype(object)
     try:

@@ -106,7 +106,11 @@ class Forest:
 
 def forest_of_nodes(given: dict[str, Any], part: str, targets: int, dtype: np.dtype[Any]) -> Forest:
     """From the attributes of TreeEnsembleClassifier (`part` is class) or -Regressor (target)."""
-    ids = np.stack([_integers(given["nodes_treeids"]), _integers(given["nodes_nodeids"])], 1)
+    sides = [given[f"nodes_{name}"] or () for name in ("truenodeids", "falsenodeids")]
+    places = [_integers(given["nodes_treeids"]), _integers(given["nodes_nodeids"])]
+    if len({len(item) for item in (*places, *sides)}) != 1:
+        raise EvaluationError("attributes of the trees' nodes differ in length")
+    ids = np.stack(places, 1)
     count = len(ids)
     order = {(tree, node): index for index, (tree, node) in enumerate(ids.tolist())}
     if len(order) != count:
@@ -122,7 +126,7 @@ def forest_of_nodes(given: dict[str, Any], part: str, targets: int, dtype: np.dt
         np.array(
             [order.get(key, -1) for key in zip(ids[:, 0].tolist(), other, strict=True)], np.int64
         )
-        for other in (given["nodes_truenodeids"] or (), given["nodes_falsenodeids"] or ())
+        for other in sides
     )
     branches = mode != LEAF
     if ((yes < 0) | (no < 0))[branches].any():
@@ -147,8 +151,9 @@ def _weights(
     values = _numbers(given, f"{part}_weights", dtype)
     trees, nodes = given[f"{part}_treeids"] or (), given[f"{part}_nodeids"] or ()
     target = _integers(given[f"{part}_ids"])
-    places = np.array([order.get(key, -1) for key in zip(trees, nodes, strict=True)], np.int64)
-    if not len(values) == len(places) == len(target) or (places < 0).any():
+    places = np.array([order.get(key, -1) for key in zip(trees, nodes, strict=False)], np.int64)
+    lengths = {len(item) for item in (trees, nodes, values, target)}
+    if len(lengths) != 1 or (places < 0).any():
         raise EvaluationError(f"'{part}_' attributes differ in length, or name no node")
     if target.size and not 0 <= target.min() <= target.max() < targets:
         raise EvaluationError(f"'{part}_ids' are not in [0, {targets})")
@@ -193,8 +198,11 @@ def forest_of_splits(given: dict[str, Any], targets: int) -> Forest:
             raise EvaluationError("a node leads to a node or leaf that is not there")
     if mode.size and mode.max() > MEMBER:
         raise EvaluationError(f"mode {mode.max()} of a node is not known")
+    roots = _integers(given["tree_roots"])
+    if ((roots < 0) | (roots >= count + leaves)).any():
+        raise EvaluationError(f"'tree_roots' are not in [0, {count + leaves})")
     missing = np.zeros(count + leaves, bool)
-    tracks = _integers(given["nodes_missing_value_tracks_true"])
+    tracks = _integers(given["nodes_missing_value_tracks_true"])[:count]
     missing[: len(tracks)] = tracks == 1
     weights = np.full((count + leaves, targets), np.nan, leaf_weights.dtype)
     weights[own, target] = leaf_weights
@@ -204,7 +212,7 @@ def forest_of_splits(given: dict[str, Any], targets: int) -> Forest:
         np.concatenate([mode.astype(np.int64), filler + LEAF]),
         np.concatenate([yes + count * (yes_leaf == 1), own]),
         np.concatenate([no + count * (no_leaf == 1), own]),
-        missing, _integers(given["tree_roots"]), weights,
+        missing, roots, weights,
         _member_sets(given["membership_values"], np.flatnonzero(mode == MEMBER)),
     )  # fmt: skip
 

@@ -213,6 +213,7 @@ def run_pipeline(
     wanted = tuple(item for item in pipeline if item.__name__ not in chosen.skip)
     if pipeline and "inline_calls" not in chosen.skip and inline_calls(twin):
         names.append("inline_calls")
+        require_well_formed(twin, operators)
     _run_rounds(twin, wanted, chosen, operators, names, steps)
     drop_functions(twin)
     forget_values(twin)

@@ -1,6 +1,7 @@
 # mypy: disable-error-code="misc"
 """(x - mean) / sqrt(variance + e) * g + b -> LayerNormalization(x, g, b); RMSNormalization too."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,16 @@ def _is_square(node: Node, unit: Unit) -> bool:
     return power is not None and power.size == 1 and power.reshape(-1)[0] == 2
 
 
+def _has_room(x: Operand, axis: int, unit: Unit) -> Any:
+    """Whether a scale for the last axes can be made: their sizes are known, and not too large."""
+    assert x.dtype is not None and x.shape is not None
+    sizes = [size for size in x.shape[axis:] if isinstance(size, int)]
+    if len(sizes) < -axis:
+        return because("a size is not known")
+    small = math.prod(sizes) * x.dtype.numpy.itemsize <= unit.options.fold_limit
+    return small or because("its scale would be too large a constant")
+
+
 def _ones(x: Operand, axis: int | None) -> Any:
     """A scale that changes nothing."""
     assert x.dtype is not None and x.shape is not None
@@ -126,8 +137,7 @@ class RaisePlainLayer(Rule):
             return because("the small number is not constant")
         if not _is_square(square, unit):
             return because("it is not the square that is averaged")
-        sizes = x.shape[axis:]
-        return all(isinstance(size, int) for size in sizes) or because("a size is not known")
+        return _has_room(x, axis, unit)
 
     def replace(op: Any, x: Operand, e: Operand, mean: Node, unit: Unit) -> Any:
         axis = _last_axes(x, unit, mean)
@@ -195,8 +205,7 @@ class RaisePlainSquare(Rule):
             return because("the small number is not constant")
         if not _is_square(square, unit):
             return because("it is not the square that is averaged")
-        sizes = x.shape[axis:]
-        return all(isinstance(size, int) for size in sizes) or because("a size is not known")
+        return _has_room(x, axis, unit)
 
     def replace(op: Any, x: Operand, e: Operand, mean: Node, unit: Unit) -> Any:
         axis = _last_axes(x, unit, mean)

@@ -23,10 +23,9 @@ def core(array: NDArray[Any]) -> NDArray[Any]:
     >>> core(np.broadcast_to(np.arange(2)[:, None], (2, 3))).tolist()
     [[0], [1]]
     """
-    return array[
-        tuple(slice(0, 1 if not step and size > 1 else None)
-              for step, size in zip(array.strides, array.shape, strict=True))
-    ]  # fmt: skip
+    parts = (slice(0, 1 if not step and size > 1 else None)
+             for step, size in zip(array.strides, array.shape, strict=True))  # fmt: skip
+    return array[*parts, ...]
 
 
 def least_core(array: NDArray[Any]) -> NDArray[Any]:

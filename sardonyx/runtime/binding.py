@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from sardonyx.boundary import public_methods
 from sardonyx.errors import InputError
-from sardonyx.runtime.values import OrtValue, element_kind, plain, require_cpu
+from sardonyx.graph.tensor import HIGHEST_RANK
+from sardonyx.runtime.sparse import zeros
+from sardonyx.runtime.values import OrtValue, array_of, element_kind, plain, require_cpu
 
 if TYPE_CHECKING:
     from sardonyx.runtime.session import InferenceSession
@@ -37,7 +39,7 @@ class IOBinding:
 
     def bind_cpu_input(self, name: str, arr_on_cpu: NDArray[Any]) -> None:
         """Feed an array."""
-        self._inputs[name] = np.asarray(arr_on_cpu)
+        self._inputs[name] = array_of(arr_on_cpu, f"input '{name}'")
 
     def bind_input(
         self,
@@ -134,11 +136,11 @@ def _memory(element_type: Any, shape: Any, address: int | None) -> NDArray[Any]:
         raise InputError("binding memory needs its element type, shape and address")
     kind = element_kind(element_type)
     sizes = [int(size) for size in shape]
-    if any(size < 0 for size in sizes) or kind.kind == "O":
+    if any(size < 0 for size in sizes) or kind.kind == "O" or len(sizes) > HIGHEST_RANK:
         raise InputError(f"memory cannot hold {kind} of the shape {sizes}")
     length = math.prod(sizes) * kind.itemsize
     if not length:
-        return np.empty(sizes, kind)
+        return zeros(sizes, kind)
     if not address:
         raise InputError("the address of the bound memory is 0", hint="pass a tensor's data_ptr()")
     raw = (ctypes.c_char * length).from_address(int(address))

@@ -79,7 +79,7 @@ def _tensor(name: str, wanted: Type | None, item: Any) -> Any:
         return in_one_piece(take_shared(item))
     try:
         array = np.asarray(item)
-    except ValueError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"input '{name}' cannot be made an array: {error}",
             hint="feed an array, or lists of equal lengths",

@@ -49,6 +49,18 @@ class CsrView:
         return self._outer
 
 
+def zeros(shape: Sequence[int], kind: np.dtype[Any]) -> NDArray[Any]:
+    """An array of zeros; an error where NumPy has none of this shape.
+
+    >>> zeros([2], np.dtype(np.int8)).tolist()
+    [0, 0]
+    """
+    try:
+        return np.zeros(tuple(shape), kind)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"there is no tensor of the shape {list(shape)}: {error}") from None
+
+
 @public_methods("making a sparse value")
 class SparseValue:
     """A tensor of which only some elements are held; runs take and return it as a dense one.
@@ -99,7 +111,7 @@ class SparseValue:
 
     def dense(self) -> NDArray[Any]:
         """All elements, zeros too."""
-        result = np.zeros(self._shape, self._values.dtype)
+        result = zeros(self._shape, self._values.dtype)
         try:
             result.reshape(-1)[self._flat()] = self._values
         except (IndexError, ValueError) as error:

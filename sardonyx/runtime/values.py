@@ -10,7 +10,7 @@ from sardonyx.boundary import public_methods
 from sardonyx.dtypes import data_type, from_numpy
 from sardonyx.errors import InputError, UnsupportedError
 from sardonyx.runtime.dlpack import share, take_shared
-from sardonyx.runtime.sparse import SparseValue
+from sardonyx.runtime.sparse import SparseValue, zeros
 
 
 @public_methods("making a value", plain=("__init__", "numpy"))
@@ -35,7 +35,7 @@ class OrtValue:
     ) -> "OrtValue":
         """A value that shares an array's memory, where that is in one piece."""
         require_cpu(device_type)
-        return OrtValue(np.asarray(array, order="C"))
+        return OrtValue(np.asarray(array_of(array, "the value"), order="C"))
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(
@@ -63,7 +63,7 @@ class OrtValue:
     ) -> "OrtValue":
         """Memory for a tensor, to be bound as an output; its content is zero."""
         require_cpu(device_type)
-        return OrtValue(np.zeros(tuple(shape), element_kind(element_type)))
+        return OrtValue(zeros(shape, element_kind(element_type)))
 
     @staticmethod
     def ort_value_from_sparse_tensor(tensor: SparseValue) -> "OrtValue":
@@ -190,6 +190,17 @@ def _type_of(value: Any) -> str:
 def _name_of(value: Any) -> str:
     array = np.asarray(value)
     return from_numpy(np.float32 if isinstance(value, float) else array.dtype).text
+
+
+def array_of(given: Any, what: str) -> NDArray[Any]:
+    """An array from one, or from what NumPy can make one of; an error that names it otherwise."""
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{what} cannot be made an array: {error}",
+            hint="give an array, or lists of equal lengths",
+        ) from None
 
 
 def plain(value: Any) -> Any:

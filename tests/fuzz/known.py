@@ -24,11 +24,6 @@ KNOWN = (
     Known("the largest of no samples", r"^difference \[RoiAlign"),
     Known("Elu near 0", r"^difference \[.*(Elu|Celu|Selu)"),
     Known("float8 without saturation, folded", r"^difference \[Cast.*float8"),
-    Known("nodes with too few operands reach the passes",
-          r"^foreign \[.* (passes/drop_identities|ops/operator|graph/node|passes/lift_constants|"
-          r"compiler/kernels/copies|compiler/build)\.py"),
-    Known("forms of damaged attributes", r"^rule \[.*(does not get the form|it failed)"),
-    Known("ragged lists", r"^foreign \[.*runtime/(values|binding)\.py.*inhomogeneous"),
 )  # fmt: skip
 
 

@@ -112,6 +112,8 @@ def joined(past: Form | None, x: Form) -> Form:
     """Keys or values of the past and new ones behind each other."""
     if past is None:
         return x
+    if len(past.shape) != 4 or len(x.shape) != 4 or past.dtype is not x.dtype:
+        raise NotLowered("what is past is not laid out as what is new")
     shape = (*x.shape[:2], past.shape[2] + x.shape[2], x.shape[3])
     return Join(shape, x.dtype, (past, x), 2)
 

@@ -12,7 +12,7 @@ from sardonyx.ops.fact import axis_of
 
 def _running(combine: str, initial: int) -> Lowering:
     def lower(request: Request, x: Form, axis: Form, *, exclusive: int, reverse: int) -> Form:
-        place = axis_of(int(request.constant(1, "the axis").reshape(-1)[0]), len(x.shape))
+        place = axis_of(request.integers(1, "the axis", count=1)[0], len(x.shape))
         write = _writer(combine, initial, place, bool(exclusive), bool(reverse))
         routine = Routine((x,), (Room(x.shape, x.dtype),), write, product(x.shape))
         return results(routine)[0]

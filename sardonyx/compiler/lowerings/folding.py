@@ -31,9 +31,11 @@ def col2im(
     """Columns, each the flattened window of an image, summed back into the image."""
     if x.dtype is DataType.BOOL:
         raise NotLowered("truth values have no sum")
-    block = [int(size) for size in request.constant(2, "the window's shape").reshape(-1)]
+    block = request.integers(2, "the window's shape")
     shape = request.told(1)
     rank = len(block)
+    if len(shape) != rank + 2:
+        raise NotLowered(f"windows of {rank} axes do not make an image of {len(shape) - 2}")
     strides, dilations = per_axis(strides, rank, "strides"), per_axis(dilations, rank, "dilations")
     pairs = pad_pairs(pads, rank)
     counts = [

@@ -61,8 +61,10 @@ def pad(
     """More elements before and behind along axes, or fewer."""
     rank = len(x.shape)
     amounts = request.sizes(1, "the list of pads")
-    given = request.constant(3, "the list of axes").reshape(-1) if request.given(3) else range(rank)
+    given = request.integers(3, "the list of axes") if request.given(3) else range(rank)
     chosen = [axis_of(int(axis), rank) for axis in given]
+    if len(amounts) != 2 * len(chosen):
+        raise NotLowered(f"there are {len(amounts)} pads for {len(chosen)} axes")
     shape = request.told(1)
     places: list[Form] = [iota(shape, axis) for axis in range(rank)]
     inside: Form | None = None

@@ -42,12 +42,12 @@ def squeezed(request: Request, x: Form, axes: Form | None = None) -> Form:
     """Without axes of size 1."""
     if axes is None:
         return reshape(x, request.told())
-    return squeeze(x, [int(axis) for axis in request.constant(1, "the list of axes").reshape(-1)])
+    return squeeze(x, request.integers(1, "the list of axes"))
 
 
 def unsqueezed(request: Request, x: Form, axes: Form) -> Form:
     """With more axes of size 1."""
-    return unsqueeze(x, [int(axis) for axis in request.constant(1, "the list of axes").reshape(-1)])
+    return unsqueeze(x, request.integers(1, "the list of axes"))
 
 
 def transposed(request: Request, x: Form, perm: tuple[int, ...] | None) -> Form:
@@ -71,11 +71,16 @@ def sliced(request: Request, x: Form, *_: Form | None) -> Form:
     rank = len(x.shape)
     starts = [bounded_start(start) for start in request.sizes(1, "a bound", far=True)]
     request.sizes(2, "a bound", far=True)
-    given = request.constant(3, "the list of axes") if request.given(3) else range(len(starts))
-    steps = request.constant(4, "a step").reshape(-1) if request.given(4) else [1] * len(starts)
+    given, steps = list(range(len(starts))), [1] * len(starts)
+    if request.given(3):
+        given = request.integers(3, "the list of axes", count=len(starts))
+    if request.given(4):
+        steps = request.integers(4, "the list of steps", count=len(starts))
+    if len(given) > rank:
+        raise NotLowered(f"there are {len(given)} ranges and {rank} axes")
     places: list[Axis] = [Axis(axis) for axis in range(rank)]
     for axis, start, by in zip(given, starts, steps, strict=True):
-        place, step = axis_of(int(axis), rank), int(by)
+        place, step = axis_of(axis, rank), by
         if abs(step) >= BEYOND:
             step = 1 if step > 0 else -1  # there is one element at most
         places[place] = Axis(place, _first(x.shape[place], start, step), step)

@@ -96,6 +96,15 @@ class Request:
             raise NotLowered(f"{what} is not a constant")
         return value
 
+    def integers(self, position: int, what: str, *, count: int | None = None) -> list[int]:
+        """The elements of a constant list of whole numbers, as many as there must be."""
+        array = self.constant(position, what)
+        if array.ndim > 1 or array.dtype.kind not in "iu":
+            raise NotLowered(f"{what} is {array.dtype}{list(array.shape)}, no list of integers")
+        if count is not None and array.size != count:
+            raise NotLowered(f"{what} has {array.size} elements, not {count}")
+        return [int(item) for item in array.reshape(-1)]
+
     def known(self, position: int) -> NDArray[Any] | None:
         """The elements of an input where they are known; the lowering does without them too."""
         fact = self.inputs[position]

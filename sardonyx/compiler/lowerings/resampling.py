@@ -103,16 +103,18 @@ def _resampled(x: Form, axis: int, line: Line, method: Method) -> Form:
 
 
 def _weighted(x: Form, axis: int, indices: NDArray[np.int64], weights: NDArray[np.float64]) -> Form:
-    rank = len(x.shape)
+    """Sums of neighbours times their weights; one that weighs nothing counts for nothing."""
+    pairs = list(zip(indices.T, weights.T, strict=True))
+    heavy = [pair for pair in pairs if np.any(pair[1])] or pairs[:1]
     total: Form | None = None
-    for places, factors in zip(indices.T, weights.T, strict=True):
-        if np.any(factors):
-            weight = _spread(constant(factors.astype(x.dtype.numpy)), axis, rank)
-            part = _along(x, axis, places) * weight
-            if not np.all(factors):
-                part = select(binary("eq", weight, 0.0), 0.0, part)
-            total = part if total is None else total + part
-    assert total is not None
+    for places, factors in heavy:
+        weight = _spread(constant(factors.astype(x.dtype.numpy)), axis, len(x.shape))
+        part = _along(x, axis, places) * weight
+        if not np.all(factors):
+            part = select(binary("eq", weight, 0.0), 0.0, part)
+        total = part if total is None else total + part
+    if total is None:
+        raise NotLowered("no element has any weight")
     return total
 
 

@@ -168,7 +168,7 @@ def fourier(
 ) -> Form:  # fmt: skip
     """The discrete Fourier transform along an axis, or its inverse."""
     rank = len(x.shape)
-    at = -2 if axis is None else int(request.constant(2, "the axis").reshape(-1)[0])
+    at = -2 if axis is None else request.integers(2, "the axis", count=1)[0]
     if not -rank <= at < rank or at % rank == rank - 1:
         raise NotLowered(f"axis {at} holds no signal")
     at %= rank

@@ -40,6 +40,7 @@ from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.dims import Size, ceil_divide
 from sardonyx.dtypes import DataType
 from sardonyx.ops.convolution import spread_sizes
+from sardonyx.ops.sliding import pad_pairs, per_axis
 
 Ints = tuple[int, ...]
 MOST_OVERLAPS = 64
@@ -53,7 +54,7 @@ def convolved(
     """Sliding products of numbers of one type, or of bytes less a zero point in int32."""
     kernel = _kernel(image, weights)
     dtype = image.dtype if weights.dtype is image.dtype else DataType.INT32
-    steps, spread = _each(strides, len(kernel)), _each(dilations, len(kernel))
+    steps, spread = _steps(strides, dilations, len(kernel))
     begins, ends = _pads(
         auto_pad, pads, image.shape[2:], request.shape()[2:], kernel, steps, spread
     )
@@ -78,7 +79,7 @@ def transposed_convolution(
     """Each element spreads a filter: a convolution of the image with 0 between its elements."""
     kernel = _kernel(image, weights)
     shape, sizes, rank = request.shape(), image.shape[2:], len(kernel)
-    steps, spread = _each(strides, rank), _each(dilations, rank)
+    steps, spread = _steps(strides, dilations, rank)
     fixed = bool(output_shape) or auto_pad.startswith("SAME")
     if fixed and not all(isinstance(size, int) for size in sizes):
         raise NotLowered("how much is cut off is only known later")
@@ -328,14 +329,16 @@ def _window(
 ) -> tuple[Window, Ints, Ints]:  # fmt: skip
     """A window, and how much padding lies before and behind each axis."""
     rank, shape = len(kernel_shape), request.shape()
-    kernel, steps, spread = (_each(item, rank) for item in (kernel_shape, strides, dilations))
+    kernel = per_axis(kernel_shape, rank, "kernel_shape")
+    steps, spread = _steps(strides, dilations, rank)
     begins, ends = _pads(auto_pad, pads, image.shape[2:], shape[2:], kernel, steps, spread)
     made = Window(shape, image.dtype, combine, initial, image, kernel, steps, spread, begins)
     return made, begins, ends
 
 
-def _each(given: Sequence[int] | None, rank: int) -> Ints:
-    return (1,) * rank if given is None else tuple(given)
+def _steps(strides: Ints | None, dilations: Ints | None, rank: int) -> tuple[Ints, Ints]:
+    """How far apart windows are, and elements in them."""
+    return per_axis(strides, rank, "strides"), per_axis(dilations, rank, "dilations")
 
 
 def _pads(
@@ -344,9 +347,11 @@ def _pads(
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """How much lies before each axis and behind it."""
     rank = len(sizes)
+    if len(kernel) != rank or len(results) != rank:
+        raise NotLowered(f"a kernel of {len(kernel)} axes does not slide over {rank}")
     if auto_pad in ("NOTSET", "VALID"):
-        given = (0,) * (2 * rank) if pads is None or auto_pad == "VALID" else tuple(pads)
-        return given[:rank], given[rank:]
+        pairs = pad_pairs(None if auto_pad == "VALID" else pads, rank)
+        return tuple(begin for begin, _ in pairs), tuple(end for _, end in pairs)
     totals = []
     for axis in range(rank):
         reach = (results[axis] - 1) * strides[axis] + (kernel[axis] - 1) * dilations[axis] + 1
