@@ -80,9 +80,7 @@ class Peer:
         wanted = self.run(trial.model, feeds)
         if wanted is None:
             return ""
-        said = difference(
-            trial.model, feeds, found, wanted, self.run, COARSE, moved_reference
-        )
+        said = difference(trial.model, feeds, found, wanted, self.run, COARSE, moved_reference)
         if not said:
             return ""
         model = onnx.ModelProto.FromString(trial.model)
