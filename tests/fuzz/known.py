@@ -28,12 +28,6 @@ KNOWN = (
     Known("NumPy refuses to reduce, frame or pool nothing, kernels do not",
           r"^refusal \[.*only the compiled runs: .*(zero-size array|window shape|of size 0|"
           r"out of bounds|do not fill|leave a cache|cannot be padded)"),
-    Known("an empty input of axes with noop_with_empty_axes copies",
-          r"^difference \[(Reduce|Cast.*Reduce)"),
-    Known("coordinates beyond the floats' resolution", r"^difference \[GridSample"),
-    Known("the largest of no samples", r"^difference \[RoiAlign"),
-    Known("Elu near 0", r"^difference \[.*(Elu|Celu|Selu)"),
-    Known("float8 without saturation, folded", r"^difference \[Cast.*float8"),
     Known("directions that are none", r"^refusal \[BitShift.*neither LEFT nor RIGHT"),
     Known("nodes with too few operands reach the passes",
           r"^foreign \[.* (passes/drop_identities|ops/operator|graph/node|passes/lift_constants|"
