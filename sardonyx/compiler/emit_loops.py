@@ -107,9 +107,10 @@ class _Emitter(Access):
 
     def run(self, *, checked: bool) -> None:
         arguments = self.function.args[0]
+        count = len(self.kernel.memories)
         for position, name in enumerate(self.kernel.memories + self.kernel.parameters):
             value = self.b.load(self.b.gep(arguments, [ir.Constant(I64, position)]))
-            (self.memories if name in self.kernel.memories else self.names)[name] = value
+            (self.memories if position < count else self.names)[name] = value
         if self.kernel.steps is not None:
             self.names[self.kernel.steps.index] = self.function.args[3]
         body = self.function.append_basic_block("body")

@@ -165,7 +165,9 @@ def _whole(text: str) -> int:
         return int(number)
 
 
-def cast_fact(x: Fact, to: DataType | None) -> Fact:
+def cast_fact(
+    x: Fact, to: DataType | None, *, saturate: bool = True, round_mode: str = "up"
+) -> Fact:
     """What is known of a cast; symbolic sizes are followed into types that hold them."""
     result = tensor(to, x.shape)
     if to is None or DataType.STRING in (to, x.dtype) or to.bits < 8:
@@ -178,7 +180,10 @@ def cast_fact(x: Fact, to: DataType | None) -> Fact:
             return item if to.bits >= 32 else None
         return int(item) if to.is_integer else item
 
-    return follow(result, lambda values: cast(values, to), step, x)
+    def compute(values: Array) -> Array:
+        return cast(values, to, saturate=saturate, round_mode=round_mode)
+
+    return follow(result, compute, step, x)
 
 
 class Cast(Operator):
@@ -209,7 +214,7 @@ class Cast(Operator):
     )
 
     def infer(x: Fact, to: int, saturate: int, round_mode: str) -> Fact:
-        return cast_fact(x, data_type(to))
+        return cast_fact(x, data_type(to), saturate=bool(saturate), round_mode=round_mode)
 
     def reference(x: Array, to: int, saturate: int, round_mode: str) -> Array:
         return cast(x, data_type(to), saturate=bool(saturate), round_mode=round_mode)
@@ -295,7 +300,7 @@ class CastLike(Operator):
     )
 
     def infer(x: Fact, target: Fact, saturate: int, round_mode: str) -> Fact:
-        return cast_fact(x, target.dtype)
+        return cast_fact(x, target.dtype, saturate=bool(saturate), round_mode=round_mode)
 
     def reference(x: Array, target: Array, saturate: int, round_mode: str) -> Array:
         to = from_numpy(target.dtype)

@@ -132,7 +132,9 @@ def _neighbours(place: Array, size: int, mode: str, padding: str, align: bool) -
     steps = range(2) if mode == "linear" else range(-1, 3)
     found = []
     for step in steps:
-        weight = 1 - np.abs(rest - step) if mode == "linear" else cubic(rest - step, CUBIC)
+        weight = 1 - np.abs(rest - step)
+        if mode == "cubic":
+            weight = np.where(np.isnan(rest), rest, cubic(rest - step, CUBIC))
         found.append(_pixel(first + step, weight, size, padding, align))
     return found
 

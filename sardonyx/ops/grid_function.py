@@ -110,8 +110,8 @@ class Sampler:
         """Positions thrown back at both ends of an extent until they lie within it."""
         op = self.build
         period = op.Mul(extent, self.number(2))
-        there = op.Sub(place, low)
-        there = op.Sub(there, op.Mul(op.Floor(op.Div(there, period)), period))
+        there = op.Mod(op.Sub(place, low), period, fmod=1)
+        there = op.Where(op.Less(there, self.number(0)), op.Add(there, period), there)
         return op.Add(low, op.Min(there, op.Sub(period, there)))
 
     def weight(self, rest: Value, step: int) -> Value:

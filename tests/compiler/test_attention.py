@@ -163,3 +163,23 @@ def test_it_is_as_exact_as_another_runtime(queries: int, keys: int) -> None:
         for found in (program.run(feeds)[0], session.run(None, feeds)[0])
     ]
     assert errors[0] <= 1.2 * errors[1]
+
+
+@pytest.mark.parametrize("letter", ["m", "d"])
+@pytest.mark.parametrize("mask", ["float[{0}, {1}] m", "bool[{0}, {1}, {2}, {3}] m"])
+def test_dimensions_of_their_own_names(letter: str, mask: str) -> None:
+    """Also names that kernels give to their memories."""
+    names = [f"{letter}{place}" for place in range(16)]
+    given = [f"float[{', '.join(names[at : at + 4])}] {x}" for at, x in ((4, "q"), (8, "k"))]
+    inputs = ", ".join([*given, f"float[{', '.join(names[12:])}] v", mask.format(*names)])
+    model = sx.load_text(f"""<ir_version: 10, opset_import: ["": 23]>
+        g ({inputs}) => (float[a, b, c, e] y) {{ y = Attention (q, k, v, m) }}""")
+    random = np.random.default_rng(0)
+    feeds: dict[str, Any] = {
+        name: random.normal(size=(2, 3, size, 8)).astype(np.float32)
+        for name, size in (("q", 4), ("k", 6), ("v", 6))
+    }
+    masks = random.normal(size=(4, 6)).astype(np.float32)
+    feeds["m"] = masks if mask.startswith("float") else (masks > -0.5)[None, None]
+    (found,) = compile_model(model, threads=1).run(feeds)
+    np.testing.assert_allclose(found, sx.evaluate(model, feeds)[0], rtol=1e-4, atol=1e-5)

@@ -2,8 +2,9 @@
 
 Types other than floats must agree exactly. Floats may differ by a few steps of their type, and by
 what small changes of the inputs make of the result: an operator that sums in another order gives
-the exact result of inputs that are changed by rounding. Where sums of magnitudes overflow, the
-order of the sum decides between numbers, infinities and NaN.
+the exact result of inputs that are changed by rounding. Within a model, every operator's result
+is such an input. Where sums of magnitudes overflow, the order of the sum decides between numbers,
+infinities and NaN.
 """
 
 import random
@@ -25,6 +26,11 @@ STEPS = 8
 SPREAD = 64
 """How many times the effect of one rounding of the inputs is allowed."""
 
+WIDE = 8
+"""Steps that a number is moved by at most where the effect is taken as a slack, not counted in
+steps: one step may, by chance, change nothing of a result that is rounded itself."""
+
+DRAWS = 4
 NARROW = 2
 """Steps for floats of 16 and 8 bits, which are computed in wider ones and rounded once."""
 
@@ -54,6 +60,11 @@ BOUNDED = frozenset(
 their results do not show."""
 
 Runs = Callable[[bytes, Feeds], list[Any] | None]
+Moved = Callable[[str, Array], Array]
+"""What becomes of a result of an operator: given the operator's name and the result."""
+
+Reference = Callable[[bytes, Feeds, Moved], list[Any] | None]
+"""A run of the reference that changes the result of every operator."""
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
@@ -137,6 +148,7 @@ def difference(
     wanted: list[Any],
     run: Runs,
     least: float = 0.0,
+    reference: Reference | None = None,
 ) -> str:
     """How results differ beyond resolution, which is taken to be `least` or more; `run` is the
     judge that gave `wanted`."""
@@ -153,6 +165,12 @@ def difference(
         if not any(item.any() for item in odd):
             return ""
         odd = _conditioned(model, feeds, pairs, run, eps)
+        if reference is not None and any(item.any() for item in odd):
+            slack = noise(content, feeds, pairs, reference, least)
+            odd = [
+                unequal(a, b, item, eps) & where
+                for (a, b), item, where in zip(pairs, slack, odd, strict=True)
+            ]
         if any(node.op_type in TRANSFORMS for node in model.graph.node):
             odd = [_transformed(a, b) & where for (a, b), where in zip(pairs, odd, strict=True)]
     for (a, b), where in zip(pairs, odd, strict=True):
@@ -203,6 +221,49 @@ def _conditioned(
     return [
         unequal(a, b, SPREAD * s, eps) & ~f for (a, b), s, f in zip(pairs, slack, free, strict=True)
     ]
+
+
+def noise(
+    content: bytes,
+    feeds: Feeds,
+    pairs: list[tuple[Array, Array]],
+    reference: Reference,
+    least: float = 0.0,
+) -> list[Array]:
+    """How far results move where the inputs and the results of all operators that round are moved
+    by some steps of their types."""
+    slack = [np.zeros(b.shape) for _, b in pairs]
+    still = reference(content, feeds, lambda _, array: array)
+    for seed in range(DRAWS):
+        change = _blurred(np.random.default_rng(seed), least)
+        moved = {
+            name: change("", item) if isinstance(item, np.ndarray) else item
+            for name, item in feeds.items()
+        }
+        other = reference(content, moved, change)
+        if still is None or other is None:
+            continue
+        for room, x, y in zip(slack, flat(still), flat(other), strict=False):
+            if x.shape == y.shape == room.shape and is_float(x.dtype):
+                with np.errstate(all="ignore"):
+                    far = np.abs(x.astype(np.float64) - y.astype(np.float64))
+                    room[...] = np.fmax(room, np.where(np.isfinite(far), far, 0))
+    return [4 * item for item in slack]
+
+
+def _blurred(rng: np.random.Generator, least: float) -> Moved:
+    def change(operator: str, array: Array) -> Array:
+        """Each float moved by up to some steps, where the operator rounds."""
+        if operator in EXACT or not is_float(array.dtype):
+            return array
+        eps = float(ml_dtypes.finfo(array.dtype).eps)
+        step = WIDE * max(eps, least) if array.dtype.itemsize > 2 else eps
+        with np.errstate(all="ignore"):
+            wide = array.astype(np.float64) * (1 + step * rng.uniform(-1, 1, array.shape))
+            moved = wide.astype(array.dtype)
+        return np.asarray(np.where(np.isfinite(moved), moved, array)).astype(array.dtype)
+
+    return change
 
 
 def _overflows(model: onnx.ModelProto, feeds: Feeds) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 
 from tests.fuzz.difference import difference, is_float
+from tests.fuzz.judge import moved_reference
 from tests.fuzz.trial import Feeds, Trial
 
 SECONDS = 5
@@ -79,7 +80,7 @@ class Peer:
         wanted = self.run(trial.model, feeds)
         if wanted is None:
             return ""
-        said = difference(trial.model, feeds, found, wanted, self.run, COARSE)
+        said = difference(trial.model, feeds, found, wanted, self.run, COARSE, moved_reference)
         if not said:
             return ""
         model = onnx.ModelProto.FromString(trial.model)

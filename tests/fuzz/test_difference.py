@@ -8,6 +8,7 @@ from onnx import TensorProto, helper
 
 import sardonyx as sx
 from tests.fuzz.difference import difference
+from tests.fuzz.judge import moved_reference
 
 
 def _sum(op: str = "ReduceSum") -> bytes:
@@ -56,3 +57,25 @@ def test_types_and_shapes_count() -> None:
     assert "type" in difference(content, feeds, [wanted[0].astype(np.float64)], wanted, _run)
     assert "shape" in difference(content, feeds, [wanted[0][:1]], wanted, _run)
     assert "length" in difference(content, feeds, [], wanted, _run)
+
+
+def _difference_of_exponentials() -> bytes:
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"]),
+        helper.make_node("Constant", [], ["one"], value_float=1.0),
+        helper.make_node("Sub", ["e", "one"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "g", [x], [y])
+    opsets = [helper.make_opsetid("", 21)]
+    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString())
+
+
+@pytest.mark.parametrize(("steps", "fine"), [(0, True), (1, True), (3, True), (500, False)])
+def test_the_result_of_each_operator_may_be_off_by_some_steps(steps: int, fine: bool) -> None:
+    content, feeds = _difference_of_exponentials(), {"x": np.float32([1e-6, -1e-5, 0.25])}
+    wanted = _run(content, feeds)
+    found = [wanted[0] + np.float32(steps * np.finfo(np.float32).eps)]
+    said = difference(content, feeds, found, wanted, _run, reference=moved_reference)
+    assert (said == "") == fine

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, parser
 
+import sardonyx as sx
 from sardonyx.dims import symbol
 from sardonyx.dtypes import DataType
 from sardonyx.errors import ConversionError, EvaluationError, InferenceError
@@ -332,3 +333,38 @@ def test_a_size_through_float_and_back() -> None:
         " r = Floor(d) i = Cast<to = 7>(r) y = Expand(t, i) }"
     )
     assert inferred(model.SerializeToString()) == ["float[2*n,16]"]
+
+
+@pytest.mark.parametrize("like", [False, True])
+@pytest.mark.parametrize("saturate", [0, 1])
+@pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16"])
+@pytest.mark.parametrize("to", ["FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ"])
+def test_a_folded_constant_overflows_as_any_number_does(
+    to: str, kind: str, saturate: int, like: bool
+) -> None:
+    number = int(DataType[to])
+    cast = f"y = Cast <to = {number}, saturate = {saturate}> (c)"
+    if like:
+        cast = f"l = Cast <to = {number}> (x) y = CastLike <saturate = {saturate}> (c, l)"
+    model = sx.load_text(f"""<ir_version: 10, opset_import: ["": 23]>
+        g (float[1] x) => ({to.lower()}[4] y) {{
+            f = Constant <value_floats = [1.0, 60000.0, -300.0, inf]> ()
+            c = Cast <to = {int(DataType[kind])}> (f) {cast} }}""")
+    feeds = {"x": np.ones(1, np.float32)}
+    session = sx.InferenceSession(sx.to_bytes(model), providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, feeds)
+    (expected,) = sx.evaluate(model, feeds)
+    np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("mode", ["up", "down", "nearest"])
+def test_a_folded_power_of_two_is_rounded_as_told(mode: str) -> None:
+    model = sx.load_text(f"""<ir_version: 10, opset_import: ["": 24]>
+        g (float[1] x) => (float[3] y) {{
+            c = Constant <value_floats = [1.2, 1.7, 3.0]> ()
+            p = Cast <to = {int(DataType.FLOAT8E8M0)}, round_mode = "{mode}"> (c)
+            y = Cast <to = 1> (p) }}""")
+    feeds = {"x": np.ones(1, np.float32)}
+    session = sx.InferenceSession(sx.to_bytes(model), providers=["CPUExecutionProvider"])
+    wanted = {"up": [2, 2, 4], "down": [1, 1, 2], "nearest": [1, 2, 4]}[mode]
+    assert session.run(None, feeds)[0].tolist() == wanted

@@ -188,3 +188,18 @@ def test_images_without_channels() -> None:
 def test_affine_grid_for_another_batch() -> None:
     with pytest.raises(EvaluationError, match="batches differ: 1 against 2"):
         run("AffineGrid", np.ones((2, 2, 3), np.float32), np.int64([1, 3, 5, 6]))
+
+
+FAR = np.float32([0.3, 7, 1e3, 2**24, -(2**30) - 64, 1e30, 3e38, -3e38, np.inf, -np.inf, np.nan])
+
+
+@pytest.mark.parametrize(("mode", "padding", "align"), CASES)
+def test_coordinates_far_outside(mode: str, padding: str, align: int) -> None:
+    inputs = {"x": IMAGE[:1], "g": np.stack(np.meshgrid(FAR, FAR), -1)[None]}
+    how = {"padding_mode": padding, "align_corners": align}
+    content = one_node("GridSample", inputs, ["y"], 20, mode=mode, **how)
+    (wanted,) = InferenceSession(content, providers=["ReferenceExecutionProvider"]).run(
+        None, inputs
+    )
+    (found,) = InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, inputs)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)

@@ -194,3 +194,26 @@ def test_pixels_count_only_where_they_lie(mode):
     assert np.isfinite(result).all()
     found = InferenceSession(content).run(None, inputs)[0]
     np.testing.assert_allclose(found, result, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("transformation", ["half_pixel", "output_half_pixel"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_regions_of_negative_size_have_no_points(mode, transformation, dtype):
+    rois = [[4, 4, 1, 1], [0, 0, -3, -3], [0, 4, 5, 1], [np.nan, 0, 2, 2], [1, 1, 4, 3]]
+    inputs = {
+        "X": draw(1, 2, 5, 6).astype(dtype),
+        "rois": np.array(rois, dtype),
+        "batch_indices": np.zeros(5, np.int64),
+    }
+    content = one_node(
+        "RoiAlign", inputs, ["Y"], opset=22, mode=mode, output_height=2, output_width=2,
+        sampling_ratio=0, coordinate_transformation_mode=transformation,
+    )  # fmt: skip
+    found, wanted = (
+        InferenceSession(content, providers=[name]).run(None, inputs)[0]
+        for name in ("CPUExecutionProvider", "ReferenceExecutionProvider")
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype != np.float16 else 2e-3)
+    if transformation == "half_pixel":
+        assert (found[:3] == 0).all()

@@ -21,10 +21,13 @@ from sardonyx.compiler.forms import (
 from sardonyx.compiler.lowerings.request import Lowering, Lowerings, Request
 from sardonyx.compiler.narrow import convert
 from sardonyx.dtypes import DataType
-from sardonyx.ops.activations import LARGE_ALPHA
 
 LOWEST_SHARE = -1e4
 """Numbers below it have no share that a float could hold."""
+
+SERIES_UNTIL = 0.25
+SERIES_TERMS = {DataType.FLOAT: 7, DataType.DOUBLE: 13}
+"""How many terms of exp(x) - 1 a float of a type shows where |x| is below SERIES_UNTIL."""
 
 
 def _unary(name: str) -> Lowering:
@@ -67,12 +70,33 @@ def gelu(x: Form, approximate: str) -> Form:
     return half * (1.0 + unary("erf", x * math.sqrt(0.5)))
 
 
+def exponential_minus_one(x: Form) -> Form:
+    """exp(x) - 1 with all digits: a power series where the difference would cancel them."""
+    terms = SERIES_TERMS.get(x.dtype, SERIES_TERMS[DataType.FLOAT])
+    series = x * (1.0 / math.factorial(terms))
+    for term in range(terms - 1, 1, -1):
+        series = x * (series + 1.0 / math.factorial(term))
+    near = binary("lt", unary("abs", x), SERIES_UNTIL)
+    return select(near, x + x * series, unary("exp", x) - 1.0)
+
+
 def exponential_unit(x: Form, alpha: float) -> Form:
-    """x, or alpha * (exp(x) - 1) below zero; a large alpha needs all digits of the difference."""
-    bend = unary("exp", x) - 1.0
-    if abs(alpha) > LARGE_ALPHA:
-        bend = unary("tanh", x * 0.5) * (unary("exp", x) + 1.0)
-    return select(binary("lt", x, 0.0), bend * alpha, x)
+    """x, or alpha * (exp(x) - 1) below zero."""
+    return select(binary("lt", x, 0.0), exponential_minus_one(x) * alpha, x)
+
+
+def scaled_unit(x: Form, alpha: float, gamma: float) -> Form:
+    """gamma * x, or gamma * alpha * (exp(x) - 1) up to zero."""
+    bend = exponential_minus_one(x) * alpha
+    return select(binary("gt", x, 0.0), x, bend) * gamma
+
+
+def continuous_unit(x: Form, alpha: float) -> Form:
+    """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))."""
+    if alpha == 0:
+        raise NotLowered("an alpha of 0 has no native form")
+    bend = exponential_minus_one(x / alpha) * alpha
+    return binary("max", x, 0.0) + binary("min", bend, 0.0)
 
 
 def softplus(x: Form) -> Form:
@@ -265,7 +289,8 @@ LOWERINGS: Lowerings = {
         "Gelu": _activation(gelu), "Softplus": _activation(softplus),
         "Softsign": _activation(lambda x: x / (1.0 + unary("abs", x))),
         "LeakyRelu": _activation(lambda x, alpha: select(binary("lt", x, 0.0), x * alpha, x)),
-        "Elu": _activation(exponential_unit),
+        "Elu": _activation(exponential_unit), "Selu": _activation(scaled_unit),
+        "Celu": _activation(continuous_unit),
         "HardSigmoid": _activation(
             lambda x, alpha, beta: binary("min", binary("max", x * alpha + beta, 0.0), 1.0)
         ),

@@ -37,7 +37,7 @@ from sardonyx.compiler.kernels.recurrence import (
     units_in_panel,
 )
 from sardonyx.compiler.kernels.tile import pack_columns
-from sardonyx.compiler.lowerings.pointwise import softplus
+from sardonyx.compiler.lowerings.pointwise import exponential_unit, softplus
 from sardonyx.compiler.lowerings.request import Lowerings, Request
 from sardonyx.dims import Size, product
 from sardonyx.dtypes import DataType
@@ -54,7 +54,7 @@ _ACTIVATIONS: dict[str, Callable[[Form, float, float], Form]] = {
     "thresholdedrelu": lambda x, alpha, beta: select(binary("ge", x, alpha), x, 0.0),
     "scaledtanh": lambda x, alpha, beta: unary("tanh", x * beta) * alpha,
     "hardsigmoid": lambda x, alpha, beta: _between(x * alpha + beta, 0.0, 1.0),
-    "elu": lambda x, alpha, beta: select(binary("ge", x, 0.0), x, (unary("exp", x) - 1.0) * alpha),
+    "elu": lambda x, alpha, beta: exponential_unit(x, alpha),
     "softsign": lambda x, alpha, beta: x / (1.0 + unary("abs", x)),
     "softplus": lambda x, alpha, beta: softplus(x),
 }

@@ -106,9 +106,9 @@ def _reducing(compute: Callable[[Form, Axes], Form], *, floats: bool = False) ->
         if floats and not x.dtype.is_float:
             raise NotLowered(f"of {x.dtype.text} it has no native form")
         given = [] if axes is None else request.integers(1, "the list of axes")
-        if not given and noop_with_empty_axes:
-            return x
-        chosen = [axis_of(axis, len(x.shape)) for axis in given] or list(range(len(x.shape)))
+        chosen = [axis_of(axis, len(x.shape)) for axis in given]
+        if not given and not noop_with_empty_axes:
+            chosen = list(range(len(x.shape)))
         result = compute(x, chosen)
         return result if keepdims else squeeze(result, chosen)
 

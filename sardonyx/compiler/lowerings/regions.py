@@ -133,6 +133,7 @@ class _Aligned:
         if self.ratio <= 0:
             points = Cast(Unary("ceil", self.read("length", line)), INT64)
         wanted, most = Whole(symbol(f"%wanted_{line.name}")), constant(MOST_POINTS, INT64)
+        none = constant(0, INT64)
         names = ("start", "length", "low", "high", "at")
         return [
             *(Register(f"{name}_{line.name}", self.dtype, (), 0.0) for name in names),
@@ -142,7 +143,7 @@ class _Aligned:
             Let(f"%wanted_{line.name}", points),
             Guard(MOST_POINTS, symbol(f"%wanted_{line.name}"), (report,)),
             Let(f"%points_{line.name}",
-                Select(Binary("gt", wanted, most), constant(0, INT64), wanted)),
+                Select(Binary("gt", wanted, most), none, Binary("max", wanted, none))),
         ]  # fmt: skip
 
     def sample(self, line: _Line) -> list[Statement]:
