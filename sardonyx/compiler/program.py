@@ -23,7 +23,7 @@ from sardonyx.compiler.image import (
     Wanted,
 )
 from sardonyx.compiler.processors import available_processors
-from sardonyx.compiler.segment import NO_ROOMS, WORK_LIMIT, Native, Rooms, Segment
+from sardonyx.compiler.segment import NO_ROOMS, Native, Rooms, Segment
 from sardonyx.compiler.sizes import function
 from sardonyx.compiler.specialize import Contents, Specialized, with_contents
 from sardonyx.compiler.targets import allowing, checking
@@ -36,6 +36,7 @@ from sardonyx.graph import Model, Value
 from sardonyx.graph.collect import collection_paused
 from sardonyx.ops.catalog import Catalog, standard
 from sardonyx.ops.feeds import check_input
+from sardonyx.ops.work import WORK_LIMIT
 from sardonyx.record import once, record
 
 if TYPE_CHECKING:
@@ -276,7 +277,10 @@ class Program:
             for step in self._tables.steps
             if isinstance(step, ReferenceImage)
         }
-        return References(self._model, settings.catalog, settings.seed, constants, settings.compile)
+        return References(
+            self._model, settings.catalog, settings.seed, constants, settings.compile,
+            settings.work_limit,
+        )  # fmt: skip
 
     def _bind(self, feeds: Mapping[str, Any]) -> list[Any]:
         """Every array by its number: constants, what was fed, None for what is not there yet."""

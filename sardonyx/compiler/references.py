@@ -19,8 +19,9 @@ class References:
     def __init__(
         self, model: Model, catalog: Catalog | None, seed: int | None,
         constants: Mapping[int, Sequence[Any]], compile_body: Callable[[Model], Runnable],
+        work_limit: int,
     ) -> None:  # fmt: skip
-        self._evaluator = BodyEvaluator(model, catalog=catalog, seed=seed)
+        self._evaluator = BodyEvaluator(model, catalog=catalog, seed=seed, work_limit=work_limit)
         self._nodes = list(self._evaluator.graph.nodes)
         self._reads = [read_values(node) for node in self._nodes]
         known = {

@@ -19,7 +19,8 @@ from sardonyx.compiler.stop import NEVER, Stop
 from sardonyx.compiler.threads import Team
 from sardonyx.compiler.watch import Watch
 from sardonyx.dtypes import data_type
-from sardonyx.errors import EvaluationError, WorkLimitError
+from sardonyx.errors import EvaluationError
+from sardonyx.ops.work import WORK_LIMIT, require_work
 from sardonyx.record import once, record
 
 PIECES_EACH = 8
@@ -28,10 +29,6 @@ MOST_PLANS = 1024
 """Plans that are remembered; when there are more, all are made anew as they are needed."""
 MOST_BYTES = 1 << 46
 """More than any machine has."""
-WORK_LIMIT = 1 << 50
-"""Elementary operations that a run may take unless its session says otherwise: about a day."""
-WORK_LIMIT_ENTRY = "sardonyx.work_limit"
-"""The session's configuration entry that says otherwise."""
 Rooms = Mapping[int, NDArray[Any]]
 """Memory for outputs, by their numbers: in one piece, and apart from all that a run reads."""
 NO_ROOMS: Rooms = {}
@@ -176,12 +173,8 @@ class Segment:
         each = [work for work, _, _ in works]
         if sum(each) > self._work_limit:
             name = self.image.names[each.index(max(each))]
-            raise WorkLimitError(
-                f"a run would take about {sum(each)} elementary operations, and the limit is "
-                f"{self._work_limit}; {max(each)} of them are in {self._describe(name)}",
-                hint="feed smaller sizes, or set the session's configuration entry "
-                f"'{WORK_LIMIT_ENTRY}' to a larger number",
-            )
+            most = f"; {max(each)} of them are in {self._describe(name)}"
+            require_work("a run", sum(each), self._work_limit, most)
         varies = sum(most for _, most, varies in works if varies) >= VARYING_WORK
         return sum(each), sum(most for _, most, _ in works), varies
 

@@ -17,6 +17,7 @@ from sardonyx.ops.fact import Fact, axis_of, join, same_size, tensor
 from sardonyx.ops.infer import InferContext
 from sardonyx.ops.operator import Operator, as_outputs
 from sardonyx.ops.precision import Array
+from sardonyx.ops.work import NODE_WORK, require_work
 
 _TENSORS = {
     16: "all",
@@ -175,11 +176,15 @@ class Loop(Operator):
         if count is None and condition is None:
             raise EvaluationError("a loop without a count and a condition never ends")
         limit = None if count is None else int(count.reshape(-1)[0])
+        each = _round_work(body)
+        if limit is not None and (condition is None or _goes_on(body)):
+            require_work("the loop", limit * each, context.work_limit)
         going = True if condition is None else bool(condition.reshape(-1)[0])
         states = list(initial)
         collected: list[list[Array]] = [[] for _ in body.outputs[1 + len(states) :]]
         done = 0
         while going and (limit is None or done < limit):
+            require_work("the loop", (done + 1) * each, context.work_limit)
             number = np.array(done, np.int64).reshape(_scalar_shape(body, 0))
             still = np.array(going).reshape(_scalar_shape(body, 1))
             results = context.run(body, [number, still, *states])
@@ -199,6 +204,45 @@ class Loop(Operator):
 
 _COUNTED = ((0, DataType.INT64), (1, DataType.BOOL))
 """What a loop's body takes before its states: the round, and whether it goes on."""
+
+
+def _round_work(body: Graph) -> int:
+    """What a round takes at least: its nodes, and those of loops inside with a known count."""
+    inside = sum(map(_loop_work, body.nodes))
+    return inside + (1 + len(body.nodes)) * NODE_WORK
+
+
+def _loop_work(node: Node) -> int:
+    """What a loop takes, where a constant alone says how often it runs."""
+    count, condition = (*node.inputs, None, None)[:2]
+    body, times = node.attribute("body", None), _constant(count)
+    if node.op_type != "Loop" or times is None or not isinstance(body, Graph):
+        return 0
+    certain = condition is None or _goes_on(body)
+    return max(int(times.reshape(-1)[0]), 0) * _round_work(body) if certain else 0
+
+
+def _goes_on(body: Graph) -> bool:
+    """Whether a body's condition never ends its loop: it is the one it was given, or is true."""
+    given = body.inputs[1] if len(body.inputs) > 1 else None
+    still = body.outputs[0] if body.outputs else None
+    while still is not None and still.producer is not None:
+        if still.producer.op_type != "Identity":
+            break
+        still = still.producer.inputs[0]
+    known = _constant(still)
+    return still is given if known is None else bool(known.all())
+
+
+def _constant(value: Value | None) -> Array | None:
+    """What a value always is, where that is said right there."""
+    if value is None:
+        return None
+    tensor = value.tensor
+    if tensor is None and value.producer is not None and value.producer.op_type == "Constant":
+        tensor = value.producer.attribute("value")
+    found = tensor.numpy() if isinstance(tensor, Tensor) else None
+    return found if found is not None and found.size == 1 else None
 
 
 def _scalar_shape(body: Graph, position: int) -> tuple[int, ...]:

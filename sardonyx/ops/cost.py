@@ -42,6 +42,22 @@ def estimate_costs(model: Model, facts: Mapping[Value, Fact] | None = None) -> l
     return costs
 
 
+def node_work(node: Node, inputs: Shapes, outputs: Shapes) -> int:
+    """The arithmetic of a node whose shapes are numbers; 0 where it is free or not known.
+
+    Every element of what a window slides over counts as often as the window is large.
+
+    >>> node_work(Node("MatMul"), [(2, 3), (3, 5)], [(2, 5)])
+    60
+    """
+    rule = _RULES.get((canonical_domain(node.domain), node.op_type))
+    found = None if rule is None else rule(node, inputs, outputs)
+    window = node.attribute("kernel_shape", None) if rule is None else None
+    if window and outputs:
+        found = _times(*window, *(outputs[0] or (None,)))
+    return found if isinstance(found, int) else 0
+
+
 def total_flops(costs: list[Cost], sizes: Mapping[str, int] | None = None) -> Size:
     """The known costs added up, with symbols replaced by `sizes`.
 

@@ -22,12 +22,14 @@ from sardonyx.graph.sort import sort_graph
 from sardonyx.ops.allocate import require_bytes
 from sardonyx.ops.catalog import NEWEST_OPSETS, Catalog, canonical_domain, standard
 from sardonyx.ops.convert import upgrade_model
+from sardonyx.ops.cost import node_work
 from sardonyx.ops.fact import Fact, of_array, require_sizes, tensor
 from sardonyx.ops.feeds import check_input
 from sardonyx.ops.infer import Derivation
 from sardonyx.ops.operator import as_outputs, hook_attributes, takes_context
 from sardonyx.ops.tolerate import unite_constants
 from sardonyx.ops.well_formed import require_well_formed
+from sardonyx.ops.work import WORK_LIMIT, elements, require_work
 from sardonyx.record import once, record
 
 Observe = Callable[[Value, Any], None]
@@ -48,6 +50,8 @@ class Context:
     """The facts of a subgraph's outputs, given facts of its inputs, from what was made so far."""
     scope: Callable[[], dict[str, Any]] = dict
     """Every value made so far that has a name, by name."""
+    work_limit: int = WORK_LIMIT
+    """Elementary operations over which a node is refused."""
 
 
 @public("running the model")
@@ -75,6 +79,7 @@ class Evaluator:
         catalog: Catalog | None = None,
         seed: int | None = None,
         check_inputs: bool = True,
+        work_limit: int = WORK_LIMIT,
     ) -> None:
         if model.graph is None:
             raise UnsupportedError("the model has no graph", hint="the file is empty or damaged")
@@ -92,6 +97,7 @@ class Evaluator:
         for node in self.graph.all_nodes():
             self._operator(node)
         self._seed = seed
+        self._work_limit = work_limit
         self._fitting: dict[Node, Any] = {}
         self._check = check_input if check_inputs else _accept
 
@@ -171,6 +177,7 @@ class Evaluator:
                 self._generator,
                 lambda graph, given: self._infer_graph(graph, given, values),
                 lambda: {value.name: item for value, item in values.items() if value.name},
+                self._work_limit,
             )
         try:
             attributes = hook_attributes(node, operator)
@@ -194,7 +201,10 @@ class Evaluator:
     def _require_fit(
         self, node: Node, operator: Any, arguments: list[Any], attributes: dict[str, Any]
     ) -> None:
-        """An error where inference says that tensors do not fit; NumPy would broadcast some."""
+        """An error where inference says that tensors do not fit; NumPy would broadcast some.
+
+        The same where the node would do more than the limit allows.
+        """
         hook = operator.infer
         tensors = all(
             value is None if item is None else isinstance(item, np.ndarray)
@@ -209,12 +219,23 @@ class Evaluator:
             return
         facts = [None if item is None else tensor(from_numpy(item.dtype), item.shape)
                  for item in arguments]  # fmt: skip
-        if not _require_results(hook, facts, attributes):
+        made = _require_results(hook, facts, attributes)
+        if None in made:
             known = [None if item is None else of_array(item) for item in arguments]
             key = (*key, *[_content(fact) for fact in known])
-            if self._fitting.get(node) != key:
-                _require_results(hook, known, attributes)
+            if self._fitting.get(node) == key:
+                return
+            made = _require_results(hook, known, attributes)
+        self._require_work(node, arguments, made)
         self._fitting[node] = key
+
+    def _require_work(
+        self, node: Node, arguments: list[Any], made: list[tuple[int, ...] | None]
+    ) -> None:
+        read = [None if item is None else item.shape for item in arguments]
+        told = [shape for shape in (*read, *made) if shape is not None]
+        work = node_work(node, list(read), list(made)) + elements(told)
+        require_work("the node", work, self._work_limit)
 
     def _run_graph(
         self,
@@ -295,20 +316,24 @@ def _require_known_opsets(model: Model, operators: Catalog) -> None:
             )
 
 
-def _require_results(hook: Any, facts: list[Any], attributes: dict[str, Any]) -> bool:
-    """An error where inference refuses, or results are too large; False where contents decide."""
-    told = True
+def _require_results(
+    hook: Any, facts: list[Any], attributes: dict[str, Any]
+) -> list[tuple[int, ...] | None]:
+    """The results' shapes, None where contents decide; an error where inference refuses or
+    they are too large."""
+    shapes: list[tuple[int, ...] | None] = []
     try:
         for result in as_outputs(hook(*facts, **attributes)):
             require_sizes(result)
             if not isinstance(result, Fact) or not result.is_tensor:
                 continue
-            sizes = [size for size in result.shape or () if isinstance(size, int)]
-            told &= result.shape is not None and len(sizes) == len(result.shape)
+            sizes = tuple(size for size in result.shape or () if isinstance(size, int))
+            told = result.shape is not None and len(sizes) == len(result.shape)
+            shapes.append(sizes if told else None)
             require_bytes(sizes, np.dtype(np.int8) if result.dtype is None else result.dtype.numpy)
     except InferenceError as error:
         raise EvaluationError(error.what, hint=error.hint) from error
-    return told
+    return shapes
 
 
 def _content(fact: Any) -> bytes | None:

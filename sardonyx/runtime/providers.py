@@ -90,7 +90,9 @@ class ReferenceRunner:
         # It brings all that models are rewritten with, which a compiled one does not need.
         from sardonyx.ops.evaluate import Evaluator
 
-        self._evaluator = Evaluator(source.model, catalog=catalog, seed=PROCESS.seed)
+        self._evaluator = Evaluator(
+            source.model, catalog=catalog, seed=PROCESS.seed, work_limit=asked_work_limit(options)
+        )
         self.model, self.graph = self._evaluator.model, self._evaluator.graph
         keep_in_memory(self.model)
         self.constants = constants_of(source.model) | constants_of(self.model)

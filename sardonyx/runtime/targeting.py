@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping
 
 from sardonyx.compiler.host import host_target
-from sardonyx.compiler.segment import WORK_LIMIT, WORK_LIMIT_ENTRY
 from sardonyx.compiler.targets import ACCESSES, CHECKS, GENERIC, MEMORY, allowing
 from sardonyx.errors import InputError, UnsupportedError
+from sardonyx.ops.work import WORK_LIMIT, WORK_LIMIT_ENTRY
 from sardonyx.runtime.options import SessionOptions
 
 ENTRY = "sardonyx.target"
