@@ -61,8 +61,8 @@ def _merge_node(unit: Unit, node: Node, seen: Seen) -> bool:
     attributes = frozenset((name, _key(item)) for name, item in node.attributes.items())
     present = tuple(bool(value.name or value.uses) for value in node.outputs)
     key = ("node", node.domain, node.op_type, node.inputs, attributes, present)
-    twin: Node | None = seen.setdefault(key, node)
-    if twin is node or twin is None:
+    twin: Node = seen.setdefault(key, node)
+    if twin is node:
         return False
     if twin.graph is None:
         seen[key] = node

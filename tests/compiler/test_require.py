@@ -185,3 +185,16 @@ def test_odd_lists_and_types_are_left_to_the_reference() -> None:
             session.run(None, {"x": np.zeros((2, 5), np.float32)})
         except SardonyxError as error:
             assert error.what
+
+
+@pytest.mark.parametrize("axis", [2, -1, 3, -4])
+@pytest.mark.parametrize("length", [8, "n"])
+def test_the_axis_of_a_transform_holds_a_signal(axis: int, length: int | str) -> None:
+    """The last axis has real and imaginary parts, whatever is known of the others."""
+    graph = sx.Graph("transform")
+    x = graph.add_input("x", sx.TensorType(sx.DataType.FLOAT, (2, length, 2)))
+    op = sx.Builder(graph, opset=20)
+    graph.outputs.append(op.DFT(x, None, np.array(axis)))
+    model = sx.Model(graph, sx.Opsets({"": 20}), ir_version=10)
+    with pytest.raises(sx.SardonyxError, match=f"axis {axis if abs(axis) > 2 else 2} "):
+        compile_model(model, threads=1).run({"x": np.ones((2, 8, 2), np.float32)})

@@ -110,3 +110,18 @@ def test_choices_that_are_added(body: str, expected: bool) -> None:
     triangle = f"{ONES} k = Trilu<upper=0>(f) "
     assert causal(triangle + body, *NUMBERS) is expected
     assert not causal(triangle.replace("<upper=0>", "") + body, *NUMBERS)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "{} = Cast<to=9>({})",
+        "{} = Unsqueeze({}, i0)",
+        "{} = Slice({}, i00, ss)",
+    ],
+)
+@pytest.mark.parametrize(("steps", "expected"), [(8, True), (30, False)])
+def test_only_so_many_steps_are_followed(step: str, steps: int, expected: bool) -> None:
+    chain = [step.format(f"c{at + 1}", f"c{at}") for at in range(steps)]
+    body = f"{ONES} c0 = Trilu<upper=0>(f) {' '.join(chain)} w = Cast<to=9>(c{steps})"
+    assert causal(body, *NUMBERS, fill=-1e38) is expected
