@@ -155,6 +155,9 @@ def test_every_letter_of_a_class(written: str) -> None:
         ("(?i-s:A.)", "a\n", False),
         ("(?s)(?-s:.)", "\n", False),
         ("((?i)a)b", "AB", False),
+        ("(?m)a$\n^b", "a\nb", True),
+        ("a$\n^b", "a\nb", False),
+        ("(?m)a$b", "ab", False),
         ("((?i)a)b", "Ab", True),
     ],
 )

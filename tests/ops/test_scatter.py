@@ -129,6 +129,24 @@ def test_inputs_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("indices", "expected"),
+    [
+        ([1], [[0, 0], [5, 6]]),
+        ([[1]], [[0, 0], [5, 6]]),
+        ([[[1], [0]]], [[7, 8], [5, 6]]),
+        ([[[[1]]]], [[0, 0], [5, 6]]),
+        ([1, 0], [[0, 0], [5, 0]]),
+        ([[[1, 0], [0, 1]]], [[0, 6], [5, 0]]),
+    ],
+)
+def test_indices_of_any_rank(indices: Any, expected: list[list[int]]) -> None:
+    places = np.int64(indices)
+    shape = (*places.shape[:-1], *(2,) * (2 - places.shape[-1]))
+    updates = np.float32([5, 6, 7, 8])[: int(np.prod(shape))].reshape(shape)
+    assert run("ScatterND", np.zeros((2, 2), np.float32), places, updates).tolist() == expected
+
+
+@pytest.mark.parametrize(
     ("call", "expected"),
     [
         ("ScatterElements(x, i, u)", "float[n,4]"),

@@ -159,3 +159,29 @@ def test_backwards_from_before_the_front_begins_at_the_front() -> None:
     )
     assert sx.evaluate(model, {"x": np.arange(4, dtype=np.float32)})[0].tolist() == [0.0]
     assert sx.infer_shapes(model).graph.outputs[0].type.shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("call", "goes"),
+    [
+        ("Slice(x, one, two)", True),
+        ("Slice(x, one, two, zero)", True),
+        ("Slice(x, one, two, zero, one)", True),
+        ("Slice(x, one, two, , one)", True),
+        ("Slice(x, one, two, zero, two)", False),
+        ("Slice(x, one, two, zero, s)", False),
+    ],
+)
+def test_steps_begin_with_opset_10(call: str, goes: bool) -> None:
+    text = f"""g (float[3,4] x, int64[1] s) => (y) {{ zero = Constant<value_ints=[0]>()
+        one = Constant<value_ints=[1]>() two = Constant<value_ints=[2]>() y = {call} }}"""
+    model = text_model(text, 13)
+    if not goes:
+        with pytest.raises(ConversionError, match="begin with opset 10"):
+            convert_opset(model, 9)
+        return
+    lower = convert_opset(model, 9)
+    assert lower.graph is not None
+    node = next(node for node in lower.graph.nodes if node.op_type == "Slice")
+    assert len(node.inputs) == 1 and node.attribute("starts") == (1,)
+    assert node.attribute("ends") == (2,)

@@ -7,7 +7,8 @@ import pytest
 
 from sardonyx.dims import symbol
 from sardonyx.errors import InferenceError, SardonyxError
-from sardonyx.ops.sliding import output_sizes, slide
+from sardonyx.graph import Node
+from sardonyx.ops.sliding import drop_trivial, output_sizes, slide
 from tests.ops.one_node import inferred, one_node, run_here, run_there
 
 X = np.ones((1, 1, 6, 6), np.float32)
@@ -100,3 +101,12 @@ def test_unknown_sizes_of_windows() -> None:
     same = {"auto_pad": "SAME_UPPER", "strides": (2, 1, 2)}
     assert output_sizes((5, n, None), (None, 3, 3), **same) == (3, n, None)
     assert output_sizes((n,), (3,), pads=(1, 1)) == (n,)
+
+
+@pytest.mark.parametrize(
+    ("given", "dropped"), [(None, True), ((1, 1), True), ((1, 2), False), ((2, 1), False)]
+)
+def test_attributes_that_say_nothing_are_dropped(given: Any, dropped: bool) -> None:
+    node = Node("MaxPool", attributes={} if given is None else {"dilations": given})
+    assert drop_trivial(node, "dilations") == dropped
+    assert ("dilations" in node.attributes) != dropped

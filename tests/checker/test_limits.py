@@ -1,4 +1,4 @@
-"""Constants at the limits of the rules, on the side that is allowed."""
+"""Constants and versions at the limits of the rules, on the side that is allowed."""
 
 from pathlib import Path
 from typing import Any
@@ -104,3 +104,34 @@ def test_data_in_another_file(
     (tmp_path / location).write_bytes(bytes(10))
     entries = {"location": location, **more}
     assert rules(tmp_path / "m.onnx", dims=[2], data_type=1, external_data=entries) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_types_begin_with_an_ir_version(kind: DataType) -> None:
+    model = onnx.ModelProto.FromString(sound(PLAIN))
+    model.graph.initializer.add(name="q", dims=[0], data_type=int(kind))
+    for version in range(4, 15):
+        model.ir_version = version
+        found = [finding.rule for finding in find_problems(model)]
+        assert ("ir-version-too-old" in found) == (version < kind.since_ir)
+        assert "ir-version-too-new" not in found
+
+
+@pytest.mark.parametrize(("version", "findings"), [(14, 0), (15, 1)])
+def test_the_newest_ir_version(version: int, findings: int) -> None:
+    model = onnx.ModelProto.FromString(sound(PLAIN))
+    model.ir_version = version
+    assert len(find_problems(model)) == findings
+
+
+@pytest.mark.parametrize(
+    ("domain", "version", "findings"),
+    [("", 28, 0), ("", 29, 1), ("ai.onnx.ml", 5, 0), ("ai.onnx.ml", 6, 1), ("own", 2**31 - 1, 0)],
+)
+def test_the_newest_versions_of_operator_sets(domain: str, version: int, findings: int) -> None:
+    model = onnx.ModelProto.FromString(sound(PLAIN))
+    kept = [item for item in model.opset_import if item.domain != domain]
+    del model.opset_import[:]
+    model.opset_import.extend(kept)
+    model.opset_import.add(domain=domain, version=version)
+    assert [item.rule for item in find_problems(model)] == ["opset-too-new"] * findings
