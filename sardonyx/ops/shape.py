@@ -170,8 +170,8 @@ def _reshape(x: Array, shape: Array, allowzero: int) -> Array:
 def _resolve(data: Sizes | None, wanted: Sizes, allowzero: bool) -> Sizes:
     """The shape that a reshape of `data` to `wanted` has.
 
-    A size that is wanted but not known stays open, also where only one would fit: a shape that
-    does not fit is an error of the run, which nobody may take for granted to be without.
+    Of a list of which nothing is known a lone size stays open, though only one would fit: it is
+    fed, and a run must look at it before anything is said of its result.
     """
     if wanted.count(-1) > 1 or any(isinstance(size, int) and size < -1 for size in wanted):
         raise InferenceError(f"{sizes_text(wanted)} is not a shape to give a tensor")
@@ -183,7 +183,7 @@ def _resolve(data: Sizes | None, wanted: Sizes, allowzero: bool) -> Sizes:
             raise InferenceError(f"{sizes_text(data)} has no dimension {axis} for a 0 to keep")
         result[axis] = None if data is None else data[axis]
     missing = [axis for axis, size in enumerate(result) if size is None]
-    if data is None or None in data or None in wanted:
+    if data is None or None in data or len(missing) > 1 or wanted == (None,):
         return tuple(result)
     others = [size for size in result if size is not None]
     if missing:
