@@ -308,6 +308,8 @@ def lp_pool(
     kernel_shape: Ints, p: int, pads: Ints | None, strides: Ints | None,
 ) -> Form:  # fmt: skip
     """The p-norm of a window."""
+    if p == 0:
+        raise NotLowered("there is no norm of the power 0")
     size = unary("abs", image)
     raised = size if p == 1 else image * image if p == 2 else power_of(size, _power(image, p))
     total, _, _ = _window(
