@@ -186,7 +186,25 @@ def _flags(case: Disagreement) -> bool:
 def _empty_sum(case: Disagreement) -> bool:
     sums = ("MatMul", "Gemm", "QLinear", "Einsum", "Conv", "Reduce", "Arg", "Pool", "Softmax")
     found = any(word in name for name in case.operators for word in sums)
-    return found and any(item.size == 0 for item in case.arrays())
+    return found and (any(item.size == 0 for item in case.arrays()) or _makes_nothing(case))
+
+
+def _makes_nothing(case: Disagreement) -> bool:
+    """Whether the result of some operator has no elements."""
+    sizes: set[int] = set()
+
+    def look(_: str, array: Any) -> Any:
+        sizes.add(array.size)
+        return array
+
+    moved_reference(case.model.SerializeToString(), case.feeds, look)
+    return 0 in sizes
+
+
+def _whole_logarithms(case: Disagreement) -> bool:
+    names = {"ReduceLogSum", "ReduceLogSumExp", "ReduceL2"}
+    whole = any(item.dtype.kind in "iu" and item.dtype.itemsize > 1 for item in case.found)
+    return bool(case.operators & names) and whole
 
 
 FLAGS = frozenset(
@@ -203,6 +221,9 @@ CLASSES: tuple[Class, ...] = (
           "arrays of bytes.", lambda case: case.said.endswith("for uint8")),
     Class("no terms", "onnxruntime leaves memory unwritten, or an empty dimension, where what is "
           "summed or compared is empty; an empty sum is 0, an empty product 1.", _empty_sum),
+    Class("functions of whole numbers", "onnxruntime takes exponentials, logarithms and roots of "
+          "integers in their own type, where they overflow; here they are rounded at the end.",
+          _whole_logarithms),
     Class("floats to integers", "What NaN, infinities and numbers beyond the type become as "
           "integers is left open.",
           _odd("DynamicQuantizeLinear", "QuantizeLinear", "Cast", "CastLike", "OneHot")),
