@@ -201,6 +201,15 @@ def _makes_nothing(case: Disagreement) -> bool:
     return 0 in sizes
 
 
+def _wrapped_part(case: Disagreement) -> bool:
+    wraps = any(
+        node.op_type == "Pad" and item.name == "mode" and item.s == b"wrap"
+        for node in case.model.graph.node
+        for item in node.attribute
+    )
+    return wraps and any(item.dtype == np.int64 and (item < 0).any() for item in case.arrays())
+
+
 def _whole_logarithms(case: Disagreement) -> bool:
     names = {"ReduceLogSum", "ReduceLogSumExp", "ReduceL2"}
     whole = any(item.dtype.kind in "iu" and item.dtype.itemsize > 1 for item in case.found)
@@ -224,6 +233,8 @@ CLASSES: tuple[Class, ...] = (
     Class("functions of whole numbers", "onnxruntime takes exponentials, logarithms and roots of "
           "integers in their own type, where they overflow; here they are rounded at the end.",
           _whole_logarithms),
+    Class("wrapped and cropped", "Pad wraps around as if the data were a torus: all of the data; "
+          "onnxruntime takes what a negative pad leaves of it.", _wrapped_part),
     Class("floats to integers", "What NaN, infinities and numbers beyond the type become as "
           "integers is left open.",
           _odd("DynamicQuantizeLinear", "QuantizeLinear", "Cast", "CastLike", "OneHot")),
