@@ -210,6 +210,12 @@ def _wrapped_part(case: Disagreement) -> bool:
     return wraps and any(item.dtype == np.int64 and (item < 0).any() for item in case.arrays())
 
 
+def _long_sums(case: Disagreement) -> bool:
+    held = [*case.arrays(), *(item for item in case.found if isinstance(item, np.ndarray))]
+    large = any(item.dtype == np.int64 and (np.abs(item / 2.0**53) > 1).any() for item in held)
+    return large and "ReduceSum" in case.operators
+
+
 def _whole_logarithms(case: Disagreement) -> bool:
     names = {"ReduceLogSum", "ReduceLogSumExp", "ReduceL2"}
     whole = any(item.dtype.kind in "iu" and item.dtype.itemsize > 1 for item in case.found)
@@ -233,6 +239,8 @@ CLASSES: tuple[Class, ...] = (
     Class("functions of whole numbers", "onnxruntime takes exponentials, logarithms and roots of "
           "integers in their own type, where they overflow; here they are rounded at the end.",
           _whole_logarithms),
+    Class("sums of long integers", "onnxruntime's ReduceSum of int64 goes through float64, which "
+          "rounds beyond 2**53; here sums are exact, modulo 2**64.", _long_sums),
     Class("wrapped and cropped", "Pad wraps around as if the data were a torus: all of the data; "
           "onnxruntime takes what a negative pad leaves of it.", _wrapped_part),
     Class("floats to integers", "What NaN, infinities and numbers beyond the type become as "
