@@ -216,6 +216,12 @@ def _long_sums(case: Disagreement) -> bool:
     return large and "ReduceSum" in case.operators
 
 
+def _backward_to_the_end(case: Disagreement) -> bool:
+    whole = [item for item in case.arrays() if item.dtype.kind == "i"]
+    last = any((item == np.iinfo(item.dtype).max).any() for item in whole)
+    return "Slice" in case.operators and last and any((item < 0).any() for item in whole)
+
+
 def _whole_logarithms(case: Disagreement) -> bool:
     names = {"ReduceLogSum", "ReduceLogSumExp", "ReduceL2"}
     whole = any(item.dtype.kind in "iu" and item.dtype.itemsize > 1 for item in case.found)
@@ -241,6 +247,9 @@ CLASSES: tuple[Class, ...] = (
           _whole_logarithms),
     Class("sums of long integers", "onnxruntime's ReduceSum of int64 goes through float64, which "
           "rounds beyond 2**53; here sums are exact, modulo 2**64.", _long_sums),
+    Class("backward to the largest end", "A Slice with a negative step and an end of the type's "
+          "largest number takes nothing, as the specification clamps that end to the last index; "
+          "onnxruntime takes it for what lies before the first.", _backward_to_the_end),
     Class("wrapped and cropped", "Pad wraps around as if the data were a torus: all of the data; "
           "onnxruntime takes what a negative pad leaves of it.", _wrapped_part),
     Class("floats to integers", "What NaN, infinities and numbers beyond the type become as "
