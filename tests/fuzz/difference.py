@@ -203,6 +203,7 @@ def _conditioned(
     free = [np.zeros(b.shape, bool) for _, b in pairs]
     if any(node.op_type in BOUNDED for node in model.graph.node) and _overflows(model, feeds):
         free = [np.ones(b.shape, bool) for _, b in pairs]
+    products = any(node.op_type == "ReduceProd" for node in model.graph.node)
     for kind in ("round", "round", "round", "magnitude"):
         change = _magnitude if kind == "magnitude" else _rounded(rng)
         results = run(_changed(model, change), _changed_feeds(feeds, change))
@@ -216,6 +217,9 @@ def _conditioned(
                 free[place][...] = True
             elif is_float(b.dtype):
                 _loosen(other, b, kind, slack[place], free[place])
+                if products and kind == "magnitude" and _finite(model, feeds):
+                    # Part of the product overflowed before it met a zero: in another order not.
+                    free[place] |= np.isnan(other.astype(np.float64))
             elif kind == "round":
                 free[place] |= np.asarray(other != b)
     return [
@@ -266,11 +270,20 @@ def _blurred(rng: np.random.Generator, least: float) -> Moved:
     return change
 
 
+def _given(model: onnx.ModelProto, feeds: Feeds) -> list[Array]:
+    given = [item for item in feeds.values() if isinstance(item, np.ndarray)]
+    return given + [numpy_helper.to_array(item) for item in model.graph.initializer]
+
+
+def _finite(model: onnx.ModelProto, feeds: Feeds) -> bool:
+    """Whether all floats that are given are numbers."""
+    floats = (item for item in _given(model, feeds) if is_float(item.dtype))
+    return all(np.isfinite(item.astype(np.float64)).all() for item in floats)
+
+
 def _overflows(model: onnx.ModelProto, feeds: Feeds) -> bool:
     """Whether products of what is given may be beyond the floats of 32 bits."""
-    given = [item for item in feeds.values() if isinstance(item, np.ndarray)]
-    given += [numpy_helper.to_array(item) for item in model.graph.initializer]
-    for array in given:
+    for array in _given(model, feeds):
         if is_float(array.dtype) and array.size:
             wide = np.abs(array.astype(np.float64))
             if (wide[np.isfinite(wide)] > 1e15).any():

@@ -186,7 +186,46 @@ def _flags(case: Disagreement) -> bool:
 def _empty_sum(case: Disagreement) -> bool:
     sums = ("MatMul", "Gemm", "QLinear", "Einsum", "Conv", "Reduce", "Arg", "Pool", "Softmax")
     found = any(word in name for name in case.operators for word in sums)
-    return found and any(item.size == 0 for item in case.arrays())
+    return found and (any(item.size == 0 for item in case.arrays()) or _makes_nothing(case))
+
+
+def _makes_nothing(case: Disagreement) -> bool:
+    """Whether the result of some operator has no elements."""
+    sizes: set[int] = set()
+
+    def look(_: str, array: Any) -> Any:
+        sizes.add(array.size)
+        return array
+
+    moved_reference(case.model.SerializeToString(), case.feeds, look)
+    return 0 in sizes
+
+
+def _wrapped_part(case: Disagreement) -> bool:
+    wraps = any(
+        node.op_type == "Pad" and item.name == "mode" and item.s == b"wrap"
+        for node in case.model.graph.node
+        for item in node.attribute
+    )
+    return wraps and any(item.dtype == np.int64 and (item < 0).any() for item in case.arrays())
+
+
+def _long_sums(case: Disagreement) -> bool:
+    held = [*case.arrays(), *(item for item in case.found if isinstance(item, np.ndarray))]
+    large = any(item.dtype == np.int64 and (np.abs(item / 2.0**53) > 1).any() for item in held)
+    return large and "ReduceSum" in case.operators
+
+
+def _backward_to_the_end(case: Disagreement) -> bool:
+    whole = [item for item in case.arrays() if item.dtype.kind == "i"]
+    last = any((item == np.iinfo(item.dtype).max).any() for item in whole)
+    return "Slice" in case.operators and last and any((item < 0).any() for item in whole)
+
+
+def _whole_logarithms(case: Disagreement) -> bool:
+    names = {"ReduceLogSum", "ReduceLogSumExp", "ReduceL2"}
+    whole = any(item.dtype.kind in "iu" and item.dtype.itemsize > 1 for item in case.found)
+    return bool(case.operators & names) and whole
 
 
 FLAGS = frozenset(
@@ -203,6 +242,16 @@ CLASSES: tuple[Class, ...] = (
           "arrays of bytes.", lambda case: case.said.endswith("for uint8")),
     Class("no terms", "onnxruntime leaves memory unwritten, or an empty dimension, where what is "
           "summed or compared is empty; an empty sum is 0, an empty product 1.", _empty_sum),
+    Class("functions of whole numbers", "onnxruntime takes exponentials, logarithms and roots of "
+          "integers in their own type, where they overflow; here they are rounded at the end.",
+          _whole_logarithms),
+    Class("sums of long integers", "onnxruntime's ReduceSum of int64 goes through float64, which "
+          "rounds beyond 2**53; here sums are exact, modulo 2**64.", _long_sums),
+    Class("backward to the largest end", "A Slice with a negative step and an end of the type's "
+          "largest number takes nothing, as the specification clamps that end to the last index; "
+          "onnxruntime takes it for what lies before the first.", _backward_to_the_end),
+    Class("wrapped and cropped", "Pad wraps around as if the data were a torus: all of the data; "
+          "onnxruntime takes what a negative pad leaves of it.", _wrapped_part),
     Class("floats to integers", "What NaN, infinities and numbers beyond the type become as "
           "integers is left open.",
           _odd("DynamicQuantizeLinear", "QuantizeLinear", "Cast", "CastLike", "OneHot")),

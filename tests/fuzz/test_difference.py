@@ -45,6 +45,13 @@ def test_a_sum_that_overflows_in_some_order_may_be_infinite_or_nan() -> None:
     assert "differ" in _judged(_sum(), [1e30, 1e30, -1e30], np.nan)
 
 
+def test_a_product_that_overflows_before_a_zero_may_be_anything_that_some_order_gives() -> None:
+    factors = [3e38, 3e38, 0.0, -1.0]
+    for found in (np.nan, 0.0, -np.inf):
+        assert _judged(_sum("ReduceProd"), factors, found) == ""
+    assert "differ" in _judged(_sum("ReduceProd"), [2.0, 0.0, -1.0], np.nan)
+
+
 @pytest.mark.parametrize("found", [[1.0000001, 2.0], [1.0, np.nan], [np.inf, 2.0]])
 def test_what_only_moves_is_exact(found: list[float]) -> None:
     assert _judged(_sum("Identity"), [1.0, 2.0], [1.0, 2.0]) == ""
