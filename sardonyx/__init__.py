@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         SaveError,
         TensorError,
         UnsupportedError,
+        WorkLimitError,
     )
     from sardonyx.format.load import load, load_tensor, load_text
     from sardonyx.format.save import save_tensor, to_bytes, to_text
@@ -100,7 +101,8 @@ _HOMES = {
     "sardonyx.errors": (
         "CancelledError ChangedFileError CheckError ConversionError EvaluationError "
         "ExternalDataError FormatError GraphError InferenceError InputError InternalError "
-        "OutOfMemoryError ResourceError SardonyxError SaveError TensorError UnsupportedError"
+        "OutOfMemoryError ResourceError SardonyxError SaveError TensorError UnsupportedError "
+        "WorkLimitError"
     ),
     "sardonyx.format.load": "load load_tensor load_text",
     "sardonyx.format.save": "save_tensor to_bytes to_text",
@@ -183,6 +185,7 @@ __all__ = [
     "Type",
     "UnsupportedError",
     "Value",
+    "WorkLimitError",
     "__version__",
     "bisect",
     "c_operator",

@@ -1,7 +1,9 @@
 """Forms to steps: groups as calls of kernels, in segments between nodes that run in NumPy."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
 
 from sardonyx.compiler.alike import Workshop
 from sardonyx.compiler.forms import (
@@ -153,6 +155,7 @@ def build_steps(
     return Built(steps, stored, fusion)
 
 
+Item = TypeVar("Item", bound=Hashable)
 _NOTHING = Source((), DataType.FLOAT, Value())
 
 
@@ -223,40 +226,91 @@ def _kept_values(graph: Graph, lowered: Lowered, between: list[Node | Cut]) -> l
     ]  # fmt: skip
 
 
+class _Queue(Generic[Item]):
+    """What waits for others, and becomes ready in the order in which it was added."""
+
+    def __init__(self, made: set[Form | Value]) -> None:
+        self._made = made
+        self._left: dict[Item, int] = {}
+        self._ranks: dict[Item, int] = {}
+        self._waiters: dict[Form | Value, list[list[Item]]] = {}
+        self._ready: list[tuple[int, Item]] = []
+
+    def add(self, item: Item, needs: Iterable[tuple[Form | Value, ...]]) -> None:
+        """Let an item wait until of each of its needs one alternative is made."""
+        self._ranks[item] = len(self._ranks)
+        missing = [ways for ways in needs if self._made.isdisjoint(ways)]
+        self._left[item] = len(missing)
+        for ways in missing:
+            need = [item]
+            for way in ways:
+                self._waiters.setdefault(way, []).append(need)
+        if not missing:
+            heappush(self._ready, (self._ranks[item], item))
+
+    def tell(self, values: Iterable[Form | Value]) -> None:
+        """Say that these are made now."""
+        for value in values:
+            for need in self._waiters.pop(value, ()):
+                if not need:
+                    continue
+                item = need.pop()
+                self._left[item] -= 1
+                if not self._left[item]:
+                    heappush(self._ready, (self._ranks[item], item))
+
+    def take(self) -> Iterator[Item]:
+        """What is ready, also what becomes so meanwhile."""
+        while self._ready:
+            _, item = heappop(self._ready)
+            del self._left[item]
+            yield item
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    @property
+    def left(self) -> list[Item]:
+        """What still waits."""
+        return list(self._left)
+
+
 def _schedule(
     graph: Graph, lowered: Lowered, fusion: Fusion, calls: dict[Group, list[Call]],
     between: list[Node | Cut], stored: dict[Value, Form],
 ) -> list[Step | Node | Cut]:  # fmt: skip
     """As much as possible runs in one step before anything else does."""
-    groups = list(fusion.groups)
     made: set[Form | Value] = {*graph.inputs, *graph.initializers, *lowered.constants}
+    groups: _Queue[Group] = _Queue(made)
+    others: _Queue[Node | Cut] = _Queue(made)
+    for group in fusion.groups:
+        names = _sizes(group, calls[group], lowered)
+        groups.add(group, [*((lowered.bound[name],) for name in names), *_read(group, calls)])
+    for other in between:
+        others.add(other, [_ways(value, lowered, stored) for value in _needs(other)])
+
+    def make(values: Iterable[Form | Value]) -> None:
+        fresh = [value for value in values if value not in made]
+        made.update(fresh)
+        groups.tell(fresh)
+        others.tell(fresh)
+
     steps: list[Step | Node | Cut] = []
-    while groups or between:
+    while groups or others:
+        left = len(groups) + len(others)
         step = Step(order=fusion.order)
-        waiting = []
-        for group in groups:
-            told = all(lowered.bound[name] in made for name in _sizes(group, calls[group], lowered))
-            if told and all(
-                _is_made(place, group, made) for call in calls[group] for place in call.places
-            ):
-                step.calls += calls[group]
-                step.groups.append(group)
-                step.names += [kernel_name(fusion, group)] * len(calls[group])
-                made.update(group.results)
-            else:
-                waiting.append(group)
-        progress = len(waiting) < len(groups)
-        groups = waiting
+        for group in groups.take():
+            step.calls += calls[group]
+            step.groups.append(group)
+            step.names += [kernel_name(fusion, group)] * len(calls[group])
+            make(group.results)
         if step.calls:
             steps.append(step)
-        for other in list(between):
-            if all(_is_ready(value, lowered, made, stored) for value in _needs(other)):
-                steps.append(other)
-                between.remove(other)
-                made.update(_made_values(other))
-                progress = True
-        if not progress:
-            raise _unmade(groups, calls, between, made)
+        for other in others.take():
+            steps.append(other)
+            make(_made_values(other))
+        if len(groups) + len(others) == left:
+            raise _unmade(groups.left, calls, others.left, made)
     return steps
 
 
@@ -289,18 +343,23 @@ def _sizes(group: Group, calls: list[Call], lowered: Lowered) -> set[str]:
     return names
 
 
-def _is_ready(
-    value: Value, lowered: Lowered, made: set[Form | Value], stored: dict[Value, Form]
-) -> bool:
+def _ways(value: Value, lowered: Lowered, stored: dict[Value, Form]) -> tuple[Form | Value, ...]:
+    """What any one of has to be made before a value can be read."""
     form = lowered.forms.get(value)
-    source = form.value if isinstance(form, Source) else value
-    return value in made or source in made or stored.get(value) in made
+    ways = (value, form.value if isinstance(form, Source) else None, stored.get(value))
+    return tuple(way for way in ways if way is not None)
 
 
-def _is_made(place: object, group: Group, made: set[Form | Value]) -> bool:
-    if isinstance(place, Source):
-        return place.constant is not None or place.value in made
-    return not isinstance(place, Form) or place in group.results or place in made
+def _read(group: Group, calls: dict[Group, list[Call]]) -> Iterator[tuple[Form | Value, ...]]:
+    """What has to be made before a group can run, beside sizes."""
+    own = set(group.results)
+    for call in calls[group]:
+        for place in call.places:
+            if isinstance(place, Source):
+                if place.constant is None:
+                    yield (place.value,)
+            elif isinstance(place, Form) and place not in own:
+                yield (place,)
 
 
 def _connect(steps: list[Step | Node | Cut], kept: set[Form]) -> None:

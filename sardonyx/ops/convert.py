@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from logging import getLogger
 from typing import Literal
 
@@ -110,14 +111,15 @@ def upgrade_model(
             while target is not None and opsets[spelling] < target:
                 opsets[spelling] += 1
                 hooks = _upgrade_hooks(present, opsets[spelling])
-                for graph in [part for root in roots for part in root.walk()] if hooks else ():
+                for root in roots if hooks else ():
                     names: Names | None = None
-                    for node, hook in _upgrades(graph, domain, hooks):
-                        names = names or Names(graph)
-                        build = Builder(
-                            graph, opsets[spelling], node, names, constants_as_nodes=as_nodes
-                        )
-                        _upgrade(node, hook, build, failed)
+                    for graph in list(root.walk()):
+                        for node, hook in _upgrades(graph, domain, hooks):
+                            names = names or Names(root)
+                            build = Builder(
+                                graph, opsets[spelling], node, names, constants_as_nodes=as_nodes
+                            )
+                            _upgrade(node, hook, build, failed)
                 if hooks:
                     present = _present(roots, domain, operators)
 
@@ -226,9 +228,12 @@ def downgrade_model(
                                if _begins(operator, opsets[spelling])}  # fmt: skip
                     opsets[spelling] -= 1
                     opset = opsets[spelling]
-                    step = _Step(operators, changed, domain, opset, type_of, as_nodes, keep)
-                    for graph in [part for root in roots for part in root.walk()]:
-                        step.graph(graph, blockers)
+                    step = _Step(
+                        operators, changed, domain, opset, type_of, as_nodes, keep, cache(Names)
+                    )
+                    for root in roots:
+                        for graph in list(root.walk()):
+                            step.graph(graph, root, blockers)
         if keep:
             outside = [*_outside(model, version, domain, operators, type_of)]
     if blockers:
@@ -299,6 +304,8 @@ class _Step:
     types: Types
     constants_as_nodes: bool
     keep_types: bool
+    names_of: Callable[[Graph], Names]
+    """The names in an outermost graph, which are looked for once."""
 
     def _builder(self, graph: Graph, node: Node, names: Names) -> Builder:
         return Builder(
@@ -306,14 +313,13 @@ class _Step:
             constants_as_nodes=self.constants_as_nodes, keep_types=self.keep_types,
         )  # fmt: skip
 
-    def graph(self, graph: Graph, blockers: dict[Node, Blocker]) -> None:
-        """Downgrade the nodes of a graph; note those that cannot be."""
-        names: Names | None = None
+    def graph(self, graph: Graph, root: Graph, blockers: dict[Node, Blocker]) -> None:
+        """Downgrade the nodes of a graph inside of `root`; note those that cannot be."""
         for node in graph.nodes:
             operator = self.changed.get(node.op_type)
             if operator is None or canonical_domain(node.domain) != self.domain or node in blockers:
                 continue
-            names = names or Names(graph)
+            names = self.names_of(root)
             build = self._builder(graph, node, names)
             where, inputs = node.where(), node.inputs
             try:

@@ -63,8 +63,9 @@ class Runner(Protocol):
         ...
 
     def collect(
-        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str]
-    ) -> tuple[list[Any], dict[str, Any]]:
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str],
+        watcher: Watcher | None = None,
+    ) -> tuple[list[Any], dict[str, Any]]:  # fmt: skip
         """Run once, and return inner values whose names are wanted too."""
         ...
 
@@ -114,12 +115,15 @@ class ReferenceRunner:
         return None
 
     def collect(
-        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str]
-    ) -> tuple[list[Any], dict[str, Any]]:
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str],
+        watcher: Watcher | None = None,
+    ) -> tuple[list[Any], dict[str, Any]]:  # fmt: skip
         """Run once, and return inner values whose names are wanted too."""
         kept: dict[str, Any] = {}
 
         def keep(value: Value, item: Any) -> None:
+            if watcher is not None:
+                watcher.observe(value, item)
             if value.name and wanted.search(value.name):
                 kept[value.name] = item
 
@@ -223,17 +227,18 @@ class CompiledRunner:
         return results and [results[place] for place in places]  # type: ignore[index]
 
     def collect(
-        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str]
-    ) -> tuple[list[Any], dict[str, Any]]:
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], wanted: re.Pattern[str],
+        watcher: Watcher | None = None,
+    ) -> tuple[list[Any], dict[str, Any]]:  # fmt: skip
         """Run once; inner values of subgraphs come from the reference, since only it has them."""
         graph = self._whole().graph
         named = [value.name for value in graph.values() if value.name]
         names = list(dict.fromkeys(name for name in named if wanted.search(name)))
         chosen = list(self._places) if outputs is None else list(outputs)
-        found = self.run([*chosen, *names], inputs)
+        found = self.run([*chosen, *names], inputs, watcher)
         kept = dict(zip(names, found[len(chosen) :], strict=True))
         if any(wanted.search(name) for name in _inner_names(graph)):
-            kept = self._whole().collect(outputs, inputs, wanted)[1] | kept
+            kept = self._whole().collect(outputs, inputs, wanted, watcher)[1] | kept
         return found[: len(chosen)], kept
 
     def _whole(self) -> ReferenceRunner:

@@ -166,11 +166,7 @@ class InferenceSession:
             names = list(output_names) if output_names else None
             if intermediates is None:
                 return self._run(names, feeds, run_options)
-            taken = identities(feeds.values())
-            results, kept = self._runner.collect(names, feeds, _pattern(intermediates))
-            constants = self._runner.constants
-            kept = {name: own(item, taken, constants) for name, item in kept.items()}
-            return self._finish(names, results, taken), kept
+            return self._collect(names, feeds, run_options, _pattern(intermediates))
         except SardonyxError:
             raise
         except Exception as error:  # noqa: BLE001 - as `public` does, without a call
@@ -188,6 +184,20 @@ class InferenceSession:
         if self._recording is not None and watcher is not None:
             self._recording.add(watcher.events, self._runner.computed())
         return self._finish(names, results, identities(feeds.values()))
+
+    def _collect(
+        self, names: list[str] | None, feeds: dict[str, Any], options: RunOptions | None,
+        wanted: re.Pattern[str],
+    ) -> tuple[list[Any], dict[str, Any]]:  # fmt: skip
+        """Run on what is ready, and return inner values whose names are wanted too."""
+        with nullcontext() if options is None else options.stopping() as stop:
+            watcher = None if stop is None else Watcher(stop)
+            if watcher is not None:
+                watcher.require_going()
+            results, found = self._runner.collect(names, feeds, wanted, watcher)
+        taken, constants = identities(feeds.values()), self._runner.constants
+        kept = {name: own(item, taken, constants) for name, item in found.items()}
+        return self._finish(names, results, taken), kept
 
     def _watcher(self, stop: Stop | None) -> Watcher | None:
         if stop is None and self._recording is None:

@@ -110,3 +110,46 @@ def test_the_limit_of_work_is_set_by_an_entry() -> None:
     options.add_session_config_entry("sardonyx.work_limit", "0")
     with pytest.raises(InputError, match="work_limit"):
         sx.InferenceSession(sx.load_text(text), options)
+
+
+PROVIDERS = ("CPUExecutionProvider", "ReferenceExecutionProvider")
+ROUNDS = """g (int64 count, bool go, float[1] x) => (float[1] y) {
+ y = Loop(count, go, x) <body = b (int64 i, bool c, float[1] v) => (bool d, float[1] w) {
+  d = Identity(c) w = Add(v, v) }> }"""
+
+
+def rounds(count: int) -> dict[str, np.ndarray]:
+    """What to feed for a loop of so many rounds."""
+    return {"count": np.array(count), "go": np.array(True), "x": np.ones(1, np.float32)}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_loop_without_end_is_refused(provider: str) -> None:
+    session = sx.InferenceSession(sx.load_text(HEAD + ROUNDS), providers=[provider])
+    with pytest.raises(WorkLimitError, match=r"the loop would take .*sardonyx.work_limit"):
+        session.run(None, rounds(1 << 62))
+    assert session.run(None, rounds(3))[0] == [8.0]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_loops_inside_each_other_count_together(provider: str) -> None:
+    text = """g (int64 count, float[1] x) => (float[1] y) {
+     y = Loop(count, , x) <body = b (int64 i, bool c, float[1] v) => (bool d, float[1] w) {
+      many = Constant <value = int64 {1048576}> () d = Identity(c)
+      w = Loop(many, , v) <body = k (int64 j, bool e, float[1] q) => (bool f, float[1] r) {
+       f = Identity(e) r = Add(q, q) }> }> }"""
+    session = sx.InferenceSession(sx.load_text(HEAD + text), providers=[provider])
+    with pytest.raises(WorkLimitError, match="the loop would take"):
+        session.run(None, {"count": np.array(1 << 20), "x": np.ones(1, np.float32)})
+
+
+@pytest.mark.parametrize("inner", [None, "y"])
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_loop_is_stopped_between_rounds(provider: str, inner: str | None) -> None:
+    session = sx.InferenceSession(sx.load_text(HEAD + ROUNDS), providers=[provider])
+    options = sx.RunOptions()
+    timer = threading.Timer(0.3, lambda: setattr(options, "terminate", True))
+    timer.start()
+    with pytest.raises(CancelledError):
+        session.run(None, rounds(1 << 30), options, intermediates=inner)
+    timer.join()

@@ -88,6 +88,7 @@ def shared(path: Any, threads: int, checked: str) -> Work:
         options = sx.SessionOptions()
         options.intra_op_num_threads = threads
         options.add_session_config_entry("sardonyx.cache", "off")
+        options.add_session_config_entry("sardonyx.work_limit", str(1 << 32))
         options.add_session_config_entry("sardonyx.check", checked)
         session = sx.InferenceSession(path, options, ["CPUExecutionProvider"])
         stored = sorted(path.parent.glob("case*.npz"))

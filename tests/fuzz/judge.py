@@ -127,6 +127,7 @@ def _options(threads: int) -> Any:
     options.intra_op_num_threads = threads
     options.log_severity_level = 4
     options.add_session_config_entry("sardonyx.cache", "off")
+    options.add_session_config_entry("sardonyx.work_limit", str(1 << 32))
     return options
 
 
