@@ -55,7 +55,15 @@ class Imports:
         """The threads that import, 0 for one that is about to; call it while none can begin."""
         locks = [lock for reference in self._locks.values() if (lock := reference()) is not None]
         found = {lock.owner for lock in locks if lock.owner is not None}
-        return found | {0 for lock in locks if lock.lock.locked()}
+        return found | {0 for lock in locks if _is_held(lock.lock)}
+
+
+def _is_held(lock: Any) -> bool:
+    """Whether a lock is taken, for kinds that do not tell."""
+    if not lock.acquire(False):
+        return True
+    lock.release()
+    return False
 
 
 class Gate:
