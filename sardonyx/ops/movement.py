@@ -232,8 +232,10 @@ class ReverseSequence(Operator):
     )
 
     def infer(x: Fact, lengths: Fact, batch_axis: int, time_axis: int) -> Fact:
-        if batch_axis == time_axis:
-            raise InferenceError(f"batch_axis and time_axis are both {time_axis}")
+        along = (batch_axis, time_axis)
+        places = along if x.rank is None else tuple(axis_of(axis, x.rank) for axis in along)
+        if places[0] == places[1]:
+            raise InferenceError(f"batch_axis and time_axis are both {places[0]}")
         if x.shape is not None and lengths.shape is not None and len(lengths.shape) == 1:
             batch = x.shape[axis_of(batch_axis, len(x.shape), "batch_axis")]
             same_size(batch, lengths.shape[0], f"{x} is given lengths of another batch")

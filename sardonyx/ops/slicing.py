@@ -35,6 +35,10 @@ class Slice(Operator):
     def infer(
         x: Fact, starts: Fact, ends: Fact, axes: Fact | None = None, steps: Fact | None = None
     ) -> Fact:
+        given = {"starts": starts, "ends": ends, "axes": axes, "steps": steps}
+        for name, item in given.items():
+            if item is not None and item.rank not in (None, 1):
+                raise InferenceError(f"{name} are {item}, and must be a list")
         if x.shape is None:
             return unknown(None, x.dtype)
         first, last, stride = _elements(starts), _elements(ends), _elements(steps)

@@ -88,8 +88,10 @@ def test_tile_shapes() -> None:
     assert inferred(text) == ["float[3*n,4]"]
     with pytest.raises(InferenceError, match="3 repetitions do not fit"):
         inferred(text.replace("3,2", "3,2,1"))
+    text = text.replace("float[n,2]", "float[3,2]")
+    text = text.replace("value_ints=[3,2]", "value=int64[2] {3,2}")
     with pytest.raises(ConversionError, match="before opset 6"):
-        convert_opset(text_model(text.replace("float[n,2]", "float[3,2]"), 6), 5)
+        convert_opset(text_model(text, 6), 5)
 
 
 IMAGE = np.arange(2 * 8 * 4 * 6, dtype=np.float32).reshape(2, 8, 4, 6)
@@ -157,6 +159,9 @@ def test_reverse_sequence(time: int, batch: int) -> None:
 def test_reverse_sequence_needs_a_length_for_each() -> None:
     with pytest.raises(InferenceError, match="lengths of another batch"):
         inferred("g (float[4,2] x, int64[3] l) => (y) { y = ReverseSequence(x, l) }")
+    with pytest.raises(InferenceError, match="both 1"):
+        inferred("g (float[4,2] x, int64[4] l) => (y) "
+                 "{ y = ReverseSequence<batch_axis = -1, time_axis = 1>(x, l) }")  # fmt: skip
 
 
 @pytest.mark.parametrize("upper", [0, 1])

@@ -7,7 +7,7 @@ import pytest
 
 import sardonyx as sx
 from sardonyx.dims import Expression, symbol
-from sardonyx.errors import ConversionError, InferenceError
+from sardonyx.errors import ConversionError, InferenceError, SardonyxError
 from sardonyx.ops.convert import convert_opset
 from sardonyx.ops.slicing import FAR, first_position, sliced_size
 from tests.ops.direct import inferred, run, run_text, text_model
@@ -185,3 +185,11 @@ def test_steps_begin_with_opset_10(call: str, goes: bool) -> None:
     node = next(node for node in lower.graph.nodes if node.op_type == "Slice")
     assert len(node.inputs) == 1 and node.attribute("starts") == (1,)
     assert node.attribute("ends") == (2,)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_lists_are_lists(place: int) -> None:
+    lists = [np.int64([0]), np.int64([1]), np.int64([0]), np.int64([1])]
+    lists[place] = lists[place].reshape(())
+    with pytest.raises(SardonyxError, match="must be a list"):
+        run("Slice", np.arange(3.0), *lists)
