@@ -198,8 +198,8 @@ class Loop(Operator):
             return (*states, *map(_stacked, collected))
         given = [tensor(kind, _scalar_shape(body, place)) for place, kind in _COUNTED]
         facts = context.infer(body, [*given, *map(_before, states)])
-        pairs = zip(body.outputs, facts, strict=True)
-        return (*states, *[_unfilled(*pair) for pair in pairs][1 + len(states) :])
+        rows = list(zip(body.outputs, facts, strict=True))[1 + len(states) :]
+        return (*states, *[_unfilled(*row) for row in rows])
 
 
 _COUNTED = ((0, DataType.INT64), (1, DataType.BOOL))

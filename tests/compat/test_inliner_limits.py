@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import onnx.inliner  # noqa: F401 - as an attribute, which it is not by itself
 import pytest
 from google.protobuf.message import DecodeError
 

@@ -38,6 +38,8 @@ CASES: list[Case] = [
             "Softsign",
             "LeakyRelu",
             "Elu",
+            "Selu",
+            "Celu",
             "HardSigmoid",
             "HardSwish",
             "Swish",

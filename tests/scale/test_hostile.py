@@ -47,13 +47,17 @@ CALLS: dict[str, Callable[[bytes], object]] = {
 }
 
 
+SECONDS = 20
+"""Of a slow processor, for whatever ends by itself or by a limit."""
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_it_ends(case: str) -> None:
     content = CASES[case]().SerializeToString()
     calls = CALLS | {name: _session(f"{name}ExecutionProvider") for name in ("CPU", "Reference")}
     wrong = {}
     for name, call in calls.items():
-        found = outcome(lambda call=call: call(content))
+        found = outcome(lambda call=call: call(content), SECONDS)
         if (found != "done" and not found.split(":")[0].endswith("Error")) or found.startswith(
             "foreign"
         ):
