@@ -50,6 +50,7 @@ def _seconds(call: Callable[[sx.Model], object], content: bytes) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", SIZES, ids=lambda maker: maker.__name__)
 def test_time_grows_with_the_size(maker: Callable[[int], object]) -> None:
     size = SIZES[maker]

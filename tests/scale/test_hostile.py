@@ -51,7 +51,15 @@ SECONDS = 20
 """Of a slow processor, for whatever ends by itself or by a limit."""
 
 
-@pytest.mark.parametrize("case", CASES)
+SAMPLED = 5
+"""Every so many of the models are tried in a short run of the tests."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] if number % SAMPLED else [])
+     for number, case in enumerate(CASES)],
+)  # fmt: skip
 def test_it_ends(case: str) -> None:
     content = CASES[case]().SerializeToString()
     calls = CALLS | {name: _session(f"{name}ExecutionProvider") for name in ("CPU", "Reference")}
